@@ -1,5 +1,5 @@
 //! The guide's "Event loops": a queue in tokio.
-//! `tests/tests/linux/vfio/event_loop.rs` runs it.
+//! `tests/tests/linux/dev_node/event_loop.rs` runs it.
 
 use contigo::{CpuBuf, Driver, Queue};
 use std::{io, os::fd::BorrowedFd, time::Duration};

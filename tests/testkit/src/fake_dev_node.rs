@@ -7,6 +7,7 @@
 )]
 #![allow(
     clippy::panic,
+    clippy::unwrap_used,
     clippy::indexing_slicing,
     missing_docs,
     reason = "a call that the real module would refuse in another way is a test's mistake"
@@ -28,7 +29,7 @@ use std::{
     fs::File,
     io::{Read, Write},
     os::{
-        fd::{AsRawFd, BorrowedFd, OwnedFd},
+        fd::{AsRawFd, BorrowedFd},
         unix::{
             fs::{FileExt, MetadataExt},
             net::UnixStream,
@@ -128,60 +129,20 @@ impl Default for DevNodeConfig {
     }
 }
 
-/// A call, to be refused or found in the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
-    Open,
-    Duplicate,
-    GetInfo,
-    SetDmaBits,
-    Alloc,
-    Export,
-    Import,
-    GetSegments,
-    Release,
-    Sync,
-    Arm,
-    Written,
-    Unmask,
-    SetEventFd,
-    Reset,
-    Read,
-    /// With ENODEV, whatever is asked.
-    Map,
-}
-
-/// What was done.
+/// What was done. `Closed`: the last descriptor is gone, and so many buffers are kept, because
+/// nothing stopped the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    Allocated {
-        handle: u32,
-        addr: u64,
-        len_bytes: u64,
-        coherent: bool,
-    },
+    Allocated { handle: u32, addr: u64, len_bytes: u64, coherent: bool },
     Exported(u32),
-    Imported {
-        handle: u32,
-        addr: u64,
-        len_bytes: u64,
-    },
+    Imported { handle: u32, addr: u64, len_bytes: u64 },
     Released(u32),
-    /// A range of a buffer, for the CPU or for the device.
-    Synced {
-        handle: u32,
-        for_cpu: bool,
-        start: u64,
-        end: u64,
-    },
+    Synced { handle: u32, for_cpu: bool, start: u64, end: u64 },
     Armed(Vec<Step>),
     DmaBits(u32),
     Unmasked(u32),
     Reset,
-    /// The last descriptor is gone; so many buffers are kept, because nothing stopped the device.
-    Closed {
-        kept: usize,
-    },
+    Closed { kept: usize },
 }
 
 /// Whose memory a buffer is.
@@ -202,7 +163,7 @@ struct Imported {
 
 #[derive(Debug, Default)]
 struct State {
-    refuse: Option<(Call, i32)>,
+    refuse: Option<(&'static str, i32)>,
     imports: Vec<Imported>,
     kept: Vec<Imported>,
     log: Vec<Event>,
@@ -247,14 +208,10 @@ impl Drop for DevNodeFile {
 
 impl FakeDevNode {
     /// A kernel with this one contigo device.
-    #[must_use]
     pub fn new(config: DevNodeConfig) -> Self {
-        let registers = memfd_create("contigo-registers", MFdFlags::MFD_CLOEXEC)
-            .unwrap_or_else(|errno| panic!("{errno}"));
+        let registers = memfd_create("contigo-registers", MFdFlags::MFD_CLOEXEC).unwrap();
         let registers = File::from(registers);
-        registers
-            .set_len(WINDOW_STEP * MAX_WINDOWS as u64)
-            .unwrap_or_else(|error| panic!("{error}"));
+        registers.set_len(WINDOW_STEP * MAX_WINDOWS as u64).unwrap();
         Self { config, state: Arc::default(), registers: Arc::new(registers), held: Arc::default() }
     }
 
@@ -278,20 +235,15 @@ impl FakeDevNode {
     }
 
     /// The register at `offset` of window `window`, as the device has it.
-    #[must_use]
     pub fn register(&self, window: u32, offset: u64) -> u32 {
         let mut word = [0; 4];
-        self.registers
-            .read_exact_at(&mut word, at(window) + offset)
-            .unwrap_or_else(|error| panic!("{error}"));
+        self.registers.read_exact_at(&mut word, at(window) + offset).unwrap();
         u32::from_ne_bytes(word)
     }
 
     /// The device changes it.
     pub fn set_register(&self, window: u32, offset: u64, value: u32) {
-        self.registers
-            .write_all_at(&value.to_ne_bytes(), at(window) + offset)
-            .unwrap_or_else(|error| panic!("{error}"));
+        self.registers.write_all_at(&value.to_ne_bytes(), at(window) + offset).unwrap();
     }
 
     /// The device raises an interrupt; one that is masked waits.
@@ -302,7 +254,6 @@ impl FakeDevNode {
     }
 
     /// Which interrupts are masked.
-    #[must_use]
     pub fn masked(&self) -> u32 {
         self.lock().masked
     }
@@ -313,7 +264,6 @@ impl FakeDevNode {
     }
 
     /// How many eventfds there are.
-    #[must_use]
     pub fn eventfds(&self) -> usize {
         self.lock().events.len()
     }
@@ -326,27 +276,28 @@ impl FakeDevNode {
         for (_, event) in &mut state.events {
             let _ = event.write(&1_u64.to_ne_bytes());
         }
-        let ones = vec![0xFF; usize::try_from(WINDOW_STEP).unwrap_or(0) * MAX_WINDOWS];
-        self.registers.write_all_at(&ones, 0).unwrap_or_else(|error| panic!("{error}"));
+        let ones = vec![0xFF; usize::try_from(WINDOW_STEP).unwrap() * MAX_WINDOWS];
+        self.registers.write_all_at(&ones, 0).unwrap();
     }
 
     /// How many buffers are kept, because nothing stopped the device.
-    #[must_use]
     pub fn kept(&self) -> usize {
         self.lock().kept.len()
     }
 
     /// Opens the contigo device.
-    ///
-    /// # Errors
-    /// As [`DevNode::open`].
     pub fn open_dev_node(&self) -> Result<DevNode, Error> {
         DevNode::open_from(Arc::new(self.clone()), self.config.name)
     }
 
-    /// From now on this call fails.
-    pub fn refuse(&self, call: Call, errno: i32) {
+    /// From now on this call fails, which has its name in the runtime's errors, and no other one.
+    pub fn refuse(&self, call: &'static str, errno: i32) {
         self.lock().refuse = Some((call, errno));
+    }
+
+    /// From now on no call fails.
+    pub fn refuse_none(&self) {
+        self.lock().refuse = None;
     }
 
     /// The events since the last time.
@@ -360,9 +311,6 @@ impl FakeDevNode {
     }
 
     /// The device reads; the address that was refused.
-    ///
-    /// # Errors
-    /// Nothing is imported there.
     pub fn device_read(&self, addr: u64, bytes: &mut [u8]) -> Result<(), u64> {
         let state = self.lock();
         let (import, at) = self.find(&state, addr, bytes.len()).ok_or(addr)?;
@@ -370,9 +318,6 @@ impl FakeDevNode {
     }
 
     /// The device writes.
-    ///
-    /// # Errors
-    /// As [`device_read`](Self::device_read).
     pub fn device_write(&self, addr: u64, bytes: &[u8]) -> Result<(), u64> {
         let state = self.lock();
         let (import, at) = self.find(&state, addr, bytes.len()).ok_or(addr)?;
@@ -392,15 +337,12 @@ impl FakeDevNode {
     }
 
     fn runs(&self, import: &Imported) -> Vec<SegmentAt> {
-        match self.config.run_bytes {
-            _ if import.whose != Whose::Imported => {
-                vec![SegmentAt { addr: import.addr, len_bytes: import.len_bytes }]
-            }
-            0 => vec![SegmentAt { addr: import.addr, len_bytes: import.len_bytes }],
-            run => (0..import.len_bytes.div_ceil(run))
-                .map(|n| SegmentAt { addr: import.addr + 2 * n * run, len_bytes: run })
-                .collect(),
+        let run = self.config.run_bytes;
+        if run == 0 || import.whose != Whose::Imported {
+            return vec![SegmentAt { addr: import.addr, len_bytes: import.len_bytes }];
         }
+        let at = |n| SegmentAt { addr: import.addr + 2 * n * run, len_bytes: run };
+        (0..import.len_bytes.div_ceil(run)).map(at).collect()
     }
 }
 
@@ -410,6 +352,10 @@ fn at(window: u32) -> u64 {
 }
 
 impl State {
+    fn buffer(&self, handle: u32) -> Result<&Imported, i32> {
+        self.imports.iter().find(|import| import.handle == handle).ok_or(libc::ENOENT)
+    }
+
     /// Tells of interrupts that have come and are not masked, and masks them.
     fn ring(&mut self) {
         let now = self.pending & !self.masked;
@@ -429,7 +375,25 @@ impl State {
     }
 }
 
-fn refused(state: &State, call: Call) -> Result<(), i32> {
+/// The request's name in the runtime's errors.
+const fn name(request: &Request<'_>) -> &'static str {
+    match request {
+        Request::GetInfo(_) => "ioctl(CONTIGO_GET_INFO)",
+        Request::SetDmaBits(_) => "ioctl(CONTIGO_SET_DMA_BITS)",
+        Request::Alloc(_) => "ioctl(CONTIGO_ALLOC)",
+        Request::Export { .. } => "ioctl(CONTIGO_EXPORT)",
+        Request::Import(_) => "ioctl(CONTIGO_IMPORT)",
+        Request::GetSegment { .. } => "ioctl(CONTIGO_GET_SEGMENTS)",
+        Request::Release(_) => "ioctl(CONTIGO_RELEASE)",
+        Request::Sync(_) => "ioctl(CONTIGO_SYNC)",
+        Request::Arm(_) => "ioctl(CONTIGO_ARM)",
+        Request::Unmask(_) => "ioctl(CONTIGO_UNMASK)",
+        Request::SetEventFd { .. } => "ioctl(CONTIGO_SET_EVENTFD)",
+        Request::Reset => "ioctl(CONTIGO_RESET)",
+    }
+}
+
+fn refused(state: &State, call: &str) -> Result<(), i32> {
     match state.refuse {
         Some((refused, errno)) if refused == call => Err(errno),
         _ if state.taken_away => Err(libc::ENODEV),
@@ -444,7 +408,7 @@ unsafe impl DevNodeKernel for FakeDevNode {
     fn open(&self, name: &str) -> Result<Fd, Error> {
         let mut state = self.lock();
         let os = |errno| Error::Os { call: "open(/dev/contigo/)", errno };
-        refused(&state, Call::Open).map_err(|errno| match errno {
+        refused(&state, "open(/dev/contigo/)").map_err(|errno| match errno {
             libc::EPERM => Error::Denied { what: "/dev/contigo/", errno, fix: "CAP_SYS_RAWIO" },
             errno => os(errno),
         })?;
@@ -457,38 +421,28 @@ unsafe impl DevNodeKernel for FakeDevNode {
         if std::mem::replace(&mut state.open, true) {
             return Err(Error::InUse { errno: libc::EBUSY });
         }
-        let failed = |error: std::io::Error| os(error.raw_os_error().unwrap_or(libc::EMFILE));
-        let (bell, kernels) = UnixStream::pair().map_err(failed)?;
-        bell.set_nonblocking(true).map_err(failed)?;
+        let (bell, kernels) = UnixStream::pair().unwrap();
+        bell.set_nonblocking(true).unwrap();
         (state.bell, state.masked, state.pending, state.came) = (Some(kernels), u32::MAX, 0, 0);
-        let registers = self.registers.try_clone().map_err(failed)?;
+        let (raw, registers) = (bell.as_raw_fd(), duplicated(&self.registers).map_err(os)?);
+        let file = DevNodeFile { dev_node: self.clone(), registers, bell };
         // SAFETY: the file has its descriptor until it is dropped.
-        let registers = unsafe { Fd::owned_by(registers.as_raw_fd(), registers) };
-        // SAFETY: as above.
-        Ok(unsafe {
-            Fd::owned_by(bell.as_raw_fd(), DevNodeFile { dev_node: self.clone(), registers, bell })
-        })
+        Ok(unsafe { Fd::owned_by(raw, file) })
     }
 
     fn duplicate(&self, fd: i32) -> Result<Fd, i32> {
-        refused(&self.lock(), Call::Duplicate)?;
-        // SAFETY: a test's descriptor, open while the runtime calls; a wrong one is refused by the
-        // kernel.
-        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
-        let fd =
-            fd.try_clone_to_owned().map_err(|error| error.raw_os_error().unwrap_or(libc::EBADF))?;
-        // SAFETY: the descriptor is its own owner.
-        Ok(unsafe { Fd::owned_by(fd.as_raw_fd(), fd) })
+        refused(&self.lock(), "fcntl(F_DUPFD_CLOEXEC)")?;
+        duplicated(&borrowed(fd)?)
     }
 
     fn written(&self, _: &Fd, _: u32) -> Result<(), i32> {
-        refused(&self.lock(), Call::Written)
+        refused(&self.lock(), "ppoll(dma-buf)")
     }
 
     fn came(&self, file: &Fd) -> Result<u32, i32> {
-        let file = file.owner::<DevNodeFile>().unwrap_or_else(|| panic!("a contigo device's file"));
+        let file = file.owner::<DevNodeFile>().unwrap();
         let mut state = self.lock();
-        refused(&state, Call::Read)?;
+        refused(&state, "read(/dev/contigo/)")?;
         match (&file.bell).read(&mut [0; 64]) {
             Ok(rung) => Ok(if rung > 0 { std::mem::take(&mut state.came) } else { 0 }),
             Err(error) => Err(error.raw_os_error().unwrap_or(libc::EIO)),
@@ -496,22 +450,19 @@ unsafe impl DevNodeKernel for FakeDevNode {
     }
 
     fn registers<'f>(&self, file: &'f Fd) -> &'f Fd {
-        if refused(&self.lock(), Call::Map).is_err() {
+        if refused(&self.lock(), "mmap(/dev/contigo/)").is_err() {
             // A socket, which cannot be mapped (ENODEV).
             return file;
         }
-        &file.owner::<DevNodeFile>().unwrap_or_else(|| panic!("a contigo device's file")).registers
+        &file.owner::<DevNodeFile>().unwrap().registers
     }
 
     fn memory(&self, file: &Fd, handle: u32) -> Option<Fd> {
         assert!(file.owner::<DevNodeFile>().is_some(), "a contigo device's file");
         let state = self.lock();
         // Without a file it is the contigo device's, a socket, which cannot be mapped (ENODEV).
-        refused(&state, Call::Map).ok()?;
-        let own = state
-            .imports
-            .iter()
-            .find(|import| import.handle == handle && import.whose != Whose::Imported)?;
+        refused(&state, "mmap(/dev/contigo/)").ok()?;
+        let own = state.buffer(handle).ok().filter(|own| own.whose != Whose::Imported)?;
         duplicated(&own.file).ok()
     }
 
@@ -521,16 +472,15 @@ unsafe impl DevNodeKernel for FakeDevNode {
             std::thread::sleep(Duration::from_millis(1));
         }
         let mut state = self.lock();
+        refused(&state, name(&request))?;
         match request {
             Request::GetInfo(info) => {
-                refused(&state, Call::GetInfo)?;
                 if info.argsz < 40 {
                     return Err(libc::EINVAL);
                 }
                 *info = self.info(&state);
             }
             Request::SetDmaBits(bits) => {
-                refused(&state, Call::SetDmaBits)?;
                 if !state.imports.is_empty() {
                     return Err(libc::EBUSY);
                 }
@@ -539,17 +489,9 @@ unsafe impl DevNodeKernel for FakeDevNode {
                 }
                 state.log.push(Event::DmaBits(bits));
             }
-            Request::Alloc(alloc) => {
-                refused(&state, Call::Alloc)?;
-                self.alloc(&mut state, alloc)?;
-            }
+            Request::Alloc(alloc) => self.alloc(&mut state, alloc)?,
             Request::Export { handle, dma_buf } => {
-                refused(&state, Call::Export)?;
-                let own = state
-                    .imports
-                    .iter()
-                    .find(|import| import.handle == handle)
-                    .ok_or(libc::ENOENT)?;
+                let own = state.buffer(handle)?;
                 match own.whose {
                     Whose::Imported => return Err(libc::EINVAL),
                     Whose::Allocated { coherent: true } => return Err(libc::EOPNOTSUPP),
@@ -558,24 +500,15 @@ unsafe impl DevNodeKernel for FakeDevNode {
                 state.log.push(Event::Exported(handle));
             }
             Request::Import(import) => {
-                refused(&state, Call::Import)?;
                 if import.flags != 0 {
                     return Err(libc::EINVAL);
                 }
-                // SAFETY: as in `duplicate`.
-                let fd = unsafe { BorrowedFd::borrow_raw(import.fd) };
-                let file = File::from(fd.try_clone_to_owned().map_err(|_| libc::EBADF)?);
-                let facts =
-                    file.metadata().map_err(|error| error.raw_os_error().unwrap_or(libc::EBADF))?;
-                let is_it =
-                    |own: &Imported| own.file.metadata().is_ok_and(|own| own.ino() == facts.ino());
-                if let Some(held) = state.imports.iter().chain(&state.kept).find(|held| is_it(held))
-                {
-                    return Err(if held.whose == Whose::Imported {
-                        libc::EBUSY
-                    } else {
-                        libc::EINVAL
-                    });
+                let file = borrowed(import.fd)?;
+                let facts = file.metadata().unwrap();
+                let is_it = |held: &&Imported| held.file.metadata().unwrap().ino() == facts.ino();
+                if let Some(held) = state.imports.iter().chain(&state.kept).find(is_it) {
+                    let is_import = held.whose == Whose::Imported;
+                    return Err(if is_import { libc::EBUSY } else { libc::EINVAL });
                 }
                 let len_bytes = facts.len();
                 let (handle, addr) = self.room(&mut state, len_bytes)?;
@@ -586,50 +519,35 @@ unsafe impl DevNodeKernel for FakeDevNode {
                 state.log.push(Event::Imported { handle, addr, len_bytes });
             }
             Request::GetSegment { handle, offset_bytes, found, count } => {
-                refused(&state, Call::GetSegments)?;
-                let import = state
-                    .imports
-                    .iter()
-                    .find(|import| import.handle == handle)
-                    .ok_or(libc::ENOENT)?;
                 let (mut start, mut some) = (0, 0);
-                for run in self.runs(import) {
+                for SegmentAt { addr, len_bytes } in self.runs(state.buffer(handle)?) {
                     let into = offset_bytes.wrapping_sub(start);
-                    if into < run.len_bytes {
-                        *found =
-                            SegmentAt { addr: run.addr + into, len_bytes: run.len_bytes - into };
+                    if into < len_bytes {
+                        *found = SegmentAt { addr: addr + into, len_bytes: len_bytes - into };
                         some = 1;
                         break;
                     }
-                    start += run.len_bytes;
+                    start += len_bytes;
                 }
                 *count = self.config.more_segments.wrapping_add(some);
             }
             Request::Release(handle) => {
-                refused(&state, Call::Release)?;
-                let at = state
-                    .imports
-                    .iter()
-                    .position(|import| import.handle == handle)
-                    .ok_or(libc::ENOENT)?;
-                state.imports.remove(at);
+                state.buffer(handle)?;
+                state.imports.retain(|import| import.handle != handle);
                 state.log.push(Event::Released(handle));
             }
             Request::Sync(ranges) => {
-                refused(&state, Call::Sync)?;
                 for range in ranges {
                     let event = synced(&state, range)?;
                     state.log.push(event);
                 }
             }
             Request::Arm(steps) => {
-                refused(&state, Call::Arm)?;
                 armable(steps, self.config.windows)?;
                 state.armed = steps.to_vec();
                 state.log.push(Event::Armed(steps.to_vec()));
             }
             Request::Unmask(interrupts) => {
-                refused(&state, Call::Unmask)?;
                 if interrupts >> self.config.interrupts != 0 {
                     return Err(libc::EINVAL);
                 }
@@ -638,19 +556,14 @@ unsafe impl DevNodeKernel for FakeDevNode {
                 state.ring();
             }
             Request::SetEventFd { interrupt, event } => {
-                refused(&state, Call::SetEventFd)?;
                 if interrupt >= self.config.interrupts {
                     return Err(libc::EINVAL);
                 }
-                // SAFETY: as in `duplicate`.
-                let fd = unsafe { BorrowedFd::borrow_raw(event.raw()) };
-                let fd: OwnedFd = fd.try_clone_to_owned().map_err(|_| libc::EBADF)?;
                 // It takes the place of the one before.
                 state.events.retain(|(of, _)| *of != interrupt);
-                state.events.push((interrupt, fd.into()));
+                state.events.push((interrupt, borrowed(event.raw())?));
             }
             Request::Reset => {
-                refused(&state, Call::Reset)?;
                 if !self.config.can_reset {
                     return Err(libc::EOPNOTSUPP);
                 }
@@ -687,20 +600,13 @@ impl FakeDevNode {
             return Err(libc::EINVAL);
         }
         let (handle, addr) = self.room(state, len_bytes)?;
-        let file = File::from(
-            memfd_create("contigo-memory", MFdFlags::MFD_CLOEXEC).map_err(|errno| errno as i32)?,
-        );
+        let file = File::from(memfd_create("contigo-memory", MFdFlags::MFD_CLOEXEC).unwrap());
         file.set_len(len_bytes).map_err(|_| libc::ENOMEM)?;
         let coherent = alloc.flags & ALLOC_COHERENT != 0;
-        (alloc.handle, alloc.addr, alloc.mmap_offset) =
-            (handle, addr, u64::from(handle) * HANDLE_STEP + self.config.more_offset);
-        state.imports.push(Imported {
-            whose: Whose::Allocated { coherent },
-            handle,
-            addr,
-            len_bytes,
-            file,
-        });
+        (alloc.handle, alloc.addr) = (handle, addr);
+        alloc.mmap_offset = u64::from(handle) * HANDLE_STEP + self.config.more_offset;
+        let whose = Whose::Allocated { coherent };
+        state.imports.push(Imported { whose, handle, addr, len_bytes, file });
         state.log.push(Event::Allocated { handle, addr, len_bytes, coherent });
         Ok(())
     }
@@ -727,14 +633,20 @@ impl FakeDevNode {
             ..Info::default()
         };
         for (number, window) in (0..self.config.windows).zip(&mut info.window) {
-            let flags =
-                WINDOW_STOP | if self.config.hidden & 1 << number == 0 { WINDOW_MMAP } else { 0 };
-            let mmap_offset =
-                if self.config.overlapping { 0 } else { u64::from(number) * WINDOW_STEP };
+            let mmap = if self.config.hidden & 1 << number == 0 { WINDOW_MMAP } else { 0 };
+            let mmap_offset = if self.config.overlapping { 0 } else { at(number) };
+            let flags = WINDOW_STOP | mmap;
             *window = Window { len_bytes: WINDOW_BYTES, mmap_offset, flags, reserved: 0 };
         }
         info
     }
+}
+
+/// The file of a test's descriptor.
+fn borrowed(fd: i32) -> Result<File, i32> {
+    // SAFETY: it is open while the runtime calls; a wrong one is refused by the kernel.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    fd.try_clone_to_owned().map(File::from).map_err(|_| libc::EBADF)
 }
 
 /// One more descriptor of `file`.
@@ -746,18 +658,13 @@ fn duplicated(file: &File) -> Result<Fd, i32> {
 
 /// `contigo_sync`'s checks.
 fn synced(state: &State, range: &SyncRange) -> Result<Event, i32> {
-    let import =
-        state.imports.iter().find(|import| import.handle == range.handle).ok_or(libc::ENOENT)?;
+    let import = state.buffer(range.handle)?;
     let end = range.offset_bytes.checked_add(range.len_bytes).ok_or(libc::EINVAL)?;
     if range.len_bytes == 0 || end > import.len_bytes || ![1, 2].contains(&range.flags) {
         return Err(libc::EINVAL);
     }
-    Ok(Event::Synced {
-        handle: range.handle,
-        for_cpu: range.flags == 1,
-        start: range.offset_bytes,
-        end,
-    })
+    let (handle, start) = (range.handle, range.offset_bytes);
+    Ok(Event::Synced { handle, for_cpu: range.flags == 1, start, end })
 }
 
 /// `contigo_stop_check`'s checks, for windows of 4 KiB.
@@ -768,35 +675,26 @@ fn armable(steps: &[Step], windows: u32) -> Result<(), i32> {
     let (mut after_else, mut after_write) = (true, false);
     for step in steps {
         let is_poll = [STEP_POLL, STEP_POLL_NOT].contains(&step.kind);
-        let is_else = step.kind == STEP_ELSE;
-        if is_else
-            && (after_else || after_write || *step != Step { kind: STEP_ELSE, ..Step::default() })
-        {
+        let is_else = *step == Step { kind: STEP_ELSE, ..Step::default() };
+        let well_made = if is_else {
+            !after_else && !after_write
+        } else {
+            (is_poll || step.kind == STEP_WRITE && step.timeout_us == 0)
+                && step.mask != 0
+                && step.value & !step.mask == 0
+        };
+        if !well_made {
             return Err(libc::EINVAL);
         }
-        (after_else, after_write) = (is_else, step.kind == STEP_WRITE);
-        if is_else {
-            continue;
-        }
-        let untimely = !is_poll && step.timeout_us != 0;
-        if !(is_poll || step.kind == STEP_WRITE)
-            || step.mask == 0
-            || step.value & !step.mask != 0
-            || untimely
-        {
-            return Err(libc::EINVAL);
-        }
-        if step.window >= windows
-            || u64::from(step.offset_bytes) >= WINDOW_BYTES
-            || step.offset_bytes % 4 != 0
-        {
+        let is_there = step.window < windows
+            && u64::from(step.offset_bytes) < WINDOW_BYTES
+            && step.offset_bytes.is_multiple_of(4);
+        if !is_else && !is_there {
             return Err(libc::ENXIO);
         }
+        (after_else, after_write) = (is_else, step.kind == STEP_WRITE);
     }
     let polled: u64 = steps.iter().map(|step| u64::from(step.timeout_us)).sum();
-    if polled > MAX_POLL_US || ((after_else || after_write) && !steps.is_empty()) {
-        Err(libc::EINVAL)
-    } else {
-        Ok(())
-    }
+    let unended = (after_else || after_write) && !steps.is_empty();
+    if polled > MAX_POLL_US || unended { Err(libc::EINVAL) } else { Ok(()) }
 }

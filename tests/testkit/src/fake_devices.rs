@@ -11,6 +11,7 @@ use contigo::{
     linux::device::{PciFunction, Uio},
 };
 use std::{
+    ffi::OsString,
     fs,
     os::unix::fs::{FileExt, PermissionsExt, symlink},
     path::{Path, PathBuf},
@@ -74,12 +75,8 @@ impl FakeDevices {
 
     /// A file of registers that begins with `words`.
     pub fn registers(&self, path: &str, words: impl IntoIterator<Item = u32>) {
-        let bytes: Vec<u8> = words
-            .into_iter()
-            .flat_map(u32::to_le_bytes)
-            .chain([0; FILE_BYTES])
-            .take(FILE_BYTES)
-            .collect();
+        let mut bytes: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+        bytes.resize(FILE_BYTES, 0);
         self.file(path, bytes);
     }
 
@@ -98,21 +95,17 @@ impl FakeDevices {
         self.map(index, 0, "0xf8003000", "0x0000000000001000", "0x0");
         self.folder(&format!("{class}/device"));
         if let Some(node) = node {
-            self.link(
-                &format!("{class}/device/of_node"),
-                &format!("../../../firmware/devicetree/base/soc/{node}"),
-            );
+            let target = format!("../../../firmware/devicetree/base/soc/{node}");
+            self.link(&format!("{class}/device/of_node"), &target);
         }
         self.registers(&format!("dev/uio{index}"), [0x1000 + index, 7]);
     }
 
     /// A UIO device's map in `/sys`.
     pub fn map(&self, index: u32, map: u32, addr: &str, size: &str, offset: &str) {
+        let folder = format!("sys/class/uio/uio{index}/maps/map{map}");
         for (file, text) in [("addr", addr), ("size", size), ("offset", offset)] {
-            self.file(
-                &format!("sys/class/uio/uio{index}/maps/map{map}/{file}"),
-                format!("{text}\n"),
-            );
+            self.file(&format!("{folder}/{file}"), format!("{text}\n"));
         }
     }
 
@@ -128,17 +121,15 @@ impl FakeDevices {
         let at = |file: &str| Self::pci_path(address, file);
         self.file(&at("vendor"), format!("{vendor:#06x}\n"));
         self.file(&at("device"), format!("{device:#06x}\n"));
-        self.resource(
-            address,
-            [
-                (0x1000_0000, 0x1000_0FFF, 0x4_0200),
-                (0x1000, 0x101F, 0x4_0101),
-                (0, 0, 0),
-                (0, 0xFFF, 0x4_0200),
-                (0x1000_0000, 0xFFF, 0x4_0200),
-                (0x1000_1100, 0x1000_11FF, 0x4_0200),
-            ],
-        );
+        let bars = [
+            (0x1000_0000, 0x1000_0FFF, 0x4_0200),
+            (0x1000, 0x101F, 0x4_0101),
+            (0, 0, 0),
+            (0, 0xFFF, 0x4_0200),
+            (0x1000_0000, 0xFFF, 0x4_0200),
+            (0x1000_1100, 0x1000_11FF, 0x4_0200),
+        ];
+        self.resource(address, bars);
         self.file(&at("config"), [0xFF, 0xFF, 0xFF, 0xFF, 0x03, 0x05, 0xFF, 0xFF]);
         self.registers(&at("resource0"), [0x0100_00ED]);
         self.registers(&at("resource5"), 0..1024);
@@ -159,79 +150,59 @@ impl FakeDevices {
     }
 
     /// `Uio::find`.
-    ///
-    /// # Errors
-    /// What it says.
     pub fn find(&self, name: &str) -> Result<Uio, Error> {
         // SAFETY: no driver is made of it that gives memory back.
         unsafe { Uio::find_under(self.root(), name) }
     }
 
     /// `Uio::open`.
-    ///
-    /// # Errors
-    /// What it says.
     pub fn open(&self, index: u32) -> Result<Uio, Error> {
         // SAFETY: as in `find`.
         unsafe { Uio::open_under(self.root(), index) }
     }
 
     /// `PciFunction::open`.
-    ///
-    /// # Errors
-    /// What it says.
     pub fn open_pci(&self, address: &str) -> Result<PciFunction, Error> {
         // SAFETY: as in `find`.
         unsafe { PciFunction::open_under(self.root(), address) }
     }
 
     /// `PciFunction::find`.
-    ///
-    /// # Errors
-    /// What it says.
     pub fn find_pci(&self, vendor: u16, device: u16) -> Result<PciFunction, Error> {
         // SAFETY: as in `find`.
         unsafe { PciFunction::find_under(self.root(), vendor, device) }
     }
 
-    /// How many files of the tree this process has open, and how many it has mapped.
-    pub fn held(&self) -> (usize, usize) {
-        let links = fs::read_dir("/proc/self/fd")
-            .unwrap()
-            .filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
-        (
-            links.filter(|target| target.starts_with(self.0.path())).count(),
-            self.mapped_bytes().len(),
-        )
-    }
-
-    /// How many files of the tree a program that is started would get too.
-    pub fn inherited(&self) -> usize {
+    /// The descriptors of this process that are files of the tree.
+    fn open_files(&self) -> Vec<OsString> {
         let open = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap());
         let ours = open.filter(|entry| {
             fs::read_link(entry.path()).is_ok_and(|target| target.starts_with(self.0.path()))
         });
-        let closed = |text: String| {
-            let flags =
-                text.lines().find_map(|line| line.strip_prefix("flags:").map(str::trim)).unwrap();
-            u32::from_str_radix(flags, 8).unwrap() & libc::O_CLOEXEC as u32 != 0
+        ours.map(|entry| entry.file_name()).collect()
+    }
+
+    /// How many files of the tree this process has open, and how many it has mapped.
+    pub fn held(&self) -> (usize, usize) {
+        (self.open_files().len(), self.mapped_bytes().len())
+    }
+
+    /// How many files of the tree a program that is started would get too.
+    pub fn inherited(&self) -> usize {
+        let inherits = |file: &&OsString| {
+            let text = fs::read_to_string(Path::new("/proc/self/fdinfo").join(file)).unwrap();
+            let flags = text.lines().find_map(|line| line.strip_prefix("flags:")).unwrap().trim();
+            u32::from_str_radix(flags, 8).unwrap() & libc::O_CLOEXEC as u32 == 0
         };
-        ours.filter(|entry| {
-            !closed(
-                fs::read_to_string(Path::new("/proc/self/fdinfo").join(entry.file_name())).unwrap(),
-            )
-        })
-        .count()
+        self.open_files().iter().filter(inherits).count()
     }
 
     /// How many bytes each mapping of the tree's files has.
     pub fn mapped_bytes(&self) -> Vec<u64> {
         let maps = fs::read_to_string("/proc/self/maps").unwrap();
-        let ours = maps.lines().filter(|line| {
-            line.split_ascii_whitespace()
-                .nth(5)
-                .is_some_and(|file| Path::new(file).starts_with(self.root()))
-        });
+        let is_ours = |file| Path::new(file).starts_with(self.root());
+        let ours =
+            maps.lines().filter(|line| line.split_ascii_whitespace().nth(5).is_some_and(is_ours));
         let bytes = |line: &str| {
             let (first, end) = line.split_once(' ')?.0.split_once('-')?;
             Some(u64::from_str_radix(end, 16).ok()? - u64::from_str_radix(first, 16).ok()?)
@@ -241,9 +212,6 @@ impl FakeDevices {
 }
 
 /// Runs `act` in a thread that opens files as an ordinary user does.
-///
-/// # Panics
-/// Where `act` does.
 pub fn as_nobody<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {

@@ -63,14 +63,13 @@ pub enum Fault {
 
 /// A call or its effect; the log keeps them in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "a heap or a dma-buf was opened or closed")]
 pub enum Event {
-    /// A heap was opened.
     OpenHeap,
-    /// A dma-buf of so many bytes was allocated.
+    /// Of so many bytes.
     Alloc(u64),
-    /// A heap was closed.
     CloseHeap,
-    /// A dma-buf was closed: a real kernel would free its pages now.
+    /// A real kernel would free the dma-buf's pages now.
     CloseBuf,
 }
 
@@ -106,25 +105,21 @@ impl Drop for FakeFile {
 
 impl FakeHeap {
     /// A kernel whose page table shows `pages`, and where nothing fails.
-    #[must_use]
     pub fn new(pages: Pages) -> Self {
         Self { pages, fault: Fault::None, log: Arc::default(), bufs: Arc::default() }
     }
 
     /// A kernel with contiguous pages where one call fails.
-    #[must_use]
     pub fn failing(fault: Fault) -> Self {
         Self { fault, ..Self::new(Pages::Contiguous) }
     }
 
     /// The events so far.
-    #[must_use]
     pub fn log(&self) -> Vec<Event> {
         lock(&self.log).clone()
     }
 
     /// How many files were opened and not closed.
-    #[must_use]
     pub fn open_files(&self) -> usize {
         let log = self.log();
         let closed =
@@ -143,12 +138,9 @@ impl FakeHeap {
     fn entry(&self, maps: &str, page: u64) -> u64 {
         let page_bytes = page_bytes();
         let bufs = lock(&self.bufs);
-        let Some((name, index)) =
-            mapped_at(maps, page * page_bytes).map(|(name, offset)| (name, offset / page_bytes))
-        else {
-            return 0;
-        };
+        let Some((name, offset)) = mapped_at(maps, page * page_bytes) else { return 0 };
         let Some(buf) = bufs.iter().find(|buf| buf.name == name) else { return 0 };
+        let index = offset / page_bytes;
         // SAFETY: the descriptor is in the list while its FakeFile is open.
         let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(buf.raw_fd) };
         let offset = i64::try_from(index * page_bytes).unwrap_or(i64::MAX);
@@ -206,13 +198,9 @@ unsafe impl HeapKernel for FakeHeap {
 }
 
 /// The kernel's page size.
-#[must_use]
 pub fn page_bytes() -> u64 {
-    sysconf(SysconfVar::PAGE_SIZE)
-        .ok()
-        .flatten()
-        .and_then(|value| value.try_into().ok())
-        .unwrap_or(4096)
+    let value = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
+    value.and_then(|value| value.try_into().ok()).unwrap_or(4096)
 }
 
 fn memfd(name: &str) -> Result<OwnedFd, Error> {

@@ -8,7 +8,6 @@ use contigo_testkit::{
     fake_devices::{FakeDevices, as_nobody},
 };
 use nix::{
-    errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::stat::Mode,
     unistd::mkfifo,
@@ -70,30 +69,20 @@ fn a_function_is_found_by_its_ids() {
     tree.pci("0000:00:03.0", 0x1AF4, 0x1000);
     tree.pci("10000:e0:1f.7", 0x8086, 0x10D3);
     tree.folder("sys/bus/pci/devices/0000:00:04.0"); // it is going
+    let find = |vendor, device| tree.find_pci(vendor, device).map(drop);
+    let not_found = |among: u32| Err(Error::NotFound { what: "PCI function", among: among.into() });
     let function = tree.find_pci(0x1234, 0x11E8).unwrap();
     assert_eq!((function.address(), function.id()), (EDU, Ok((0x1234, 0x11E8))));
     assert_eq!(tree.find_pci(0x8086, 0x10D3).unwrap().address(), "10000:e0:1f.7");
-    assert_eq!(
-        tree.find_pci(0x1AF4, 0x1000).map(drop),
-        Err(Error::Ambiguous { what: "PCI function", matches: 2 })
-    );
+    assert_eq!(find(0x1AF4, 0x1000), Err(Error::Ambiguous { what: "PCI function", matches: 2 }));
     for (vendor, device) in [(0x1234, 0x11E9), (0x1233, 0x11E8), (0x11E8, 0x1234)] {
-        assert_eq!(
-            tree.find_pci(vendor, device).map(drop),
-            Err(Error::NotFound { what: "PCI function", among: 5.into() })
-        );
+        assert_eq!(find(vendor, device), not_found(5));
     }
-    assert_eq!(tree.find_pci(0x1234, 0x11E8).map(drop), Err(IN_USE));
+    assert_eq!(find(0x1234, 0x11E8), Err(IN_USE));
     drop(function);
     let without_pci = FakeDevices::new();
-    assert_eq!(
-        without_pci.find_pci(0x1234, 0x11E8).map(drop),
-        Err(Error::NotFound { what: "PCI function", among: 0.into() })
-    );
-    assert_eq!(
-        without_pci.open_pci(EDU).map(drop),
-        Err(Error::NotFound { what: "PCI function", among: 0.into() })
-    );
+    assert_eq!(without_pci.find_pci(0x1234, 0x11E8).map(drop), not_found(0));
+    assert_eq!(without_pci.open_pci(EDU).map(drop), not_found(0));
     assert_eq!(tree.held(), (0, 0), "nothing stays open, and nothing mapped");
 }
 
@@ -101,30 +90,16 @@ fn a_function_is_found_by_its_ids() {
 fn an_address_names_one_function() {
     let tree = edu();
     assert_eq!(tree.open_pci(EDU).map(|function| function.id()), Ok(Ok((0x1234, 0x11E8))));
-    assert_eq!(
-        tree.open_pci("0000:00:1f.7").map(drop),
-        Err(Error::NotFound { what: "PCI function", among: 1.into() })
-    );
-    for bad in [
-        "../etc",
-        "",
-        "0000:00:01",
-        "00:01.0",
-        "0000:00:01.8",
-        "0000:00:01.0/..",
-        "123456789:00:01.0",
-    ] {
-        assert_eq!(
-            tree.open_pci(bad).map(drop),
-            Err(Error::BadName { len_bytes: bad.len(), max_bytes: 16 }),
-            "{bad:?}"
-        );
+    let not_found = Error::NotFound { what: "PCI function", among: 1.into() };
+    assert_eq!(tree.open_pci("0000:00:1f.7").map(drop), Err(not_found));
+    let (long, beyond) = ("123456789:00:01.0", "0000:00:01.8");
+    for bad in ["../etc", "", "0000:00:01", "00:01.0", beyond, "0000:00:01.0/..", long] {
+        let bad_name = Error::BadName { len_bytes: bad.len(), max_bytes: 16 };
+        assert_eq!(tree.open_pci(bad).map(drop), Err(bad_name), "{bad:?}");
     }
     tree.file(&at("device"), "0xfffff\n");
-    assert_eq!(
-        tree.open_pci(EDU).unwrap().id(),
-        Err(Error::Unexpected { name: "device", value: 0xF_FFFF })
-    );
+    let too_large = Error::Unexpected { name: "device", value: 0xF_FFFF };
+    assert_eq!(tree.open_pci(EDU).unwrap().id(), Err(too_large));
     tree.remove(&at("vendor"));
     assert_eq!(tree.open_pci(EDU).unwrap().id(), Err(Error::AttributeMissing { name: "vendor" }));
 }
@@ -134,25 +109,17 @@ fn a_bar_is_mapped_once_and_where_it_begins() {
     let tree = edu();
     let function = tree.open_pci(EDU).unwrap();
     let bar = function.bar(0).unwrap();
-    assert_eq!(
-        (bar.len_bytes(), bar.read32(0), bar.read32(0x1000)),
-        (0x1000, 0x0100_00ED, u32::MAX)
-    );
+    assert_eq!(bar.len_bytes(), 0x1000);
+    assert_eq!([bar.read32(0), bar.read32(0x1000)], [0x0100_00ED, u32::MAX]);
     // SAFETY: a file.
     unsafe { bar.write32(4, 0xFEED) };
     assert_eq!(tree.word(&at("resource0"), 4), 0xFEED);
     let small = function.bar(5).unwrap();
-    assert_eq!(
-        (small.len_bytes(), small.read32(0), small.read32(0x100)),
-        (0x100, 0x40, u32::MAX),
-        "it begins at 0x100 of its page"
-    );
+    assert_eq!(small.len_bytes(), 0x100, "it begins at 0x100 of its page");
+    assert_eq!([small.read32(0), small.read32(0x100)], [0x40, u32::MAX]);
     for index in [0, 5] {
-        assert_eq!(
-            function.bar(index).map(drop),
-            Err(Error::InUse { errno: libc::EBUSY }),
-            "two windows on the same registers"
-        );
+        // Two windows on the same registers.
+        assert_eq!(function.bar(index).map(drop), Err(Error::InUse { errno: libc::EBUSY }));
     }
     drop((function, bar));
     assert_eq!(tree.open_pci(EDU).map(drop), Err(IN_USE), "a window alone keeps the lock");
@@ -164,44 +131,38 @@ fn a_bar_is_mapped_once_and_where_it_begins() {
 fn a_bar_that_holds_no_registers_is_refused() {
     let tree = edu();
     let function = tree.open_pci(EDU).unwrap();
-    let unsuitable = |value, fix| Error::Setting { name: "resource", value, fix };
-    let (no_memory, no_address) = (
-        "this BAR holds no memory: use another",
-        "this BAR got no address: see the kernel's log for why",
-    );
-    assert_eq!(function.bar(1).map(drop), Err(unsuitable(0x4_0101, no_memory)), "I/O ports");
-    assert_eq!(function.bar(2).map(drop), Err(unsuitable(0, no_memory)));
-    assert_eq!(function.bar(3).map(drop), Err(unsuitable(0x4_0200, no_address)));
-    assert_eq!(
-        function.bar(4).map(drop),
-        Err(Error::Unexpected { name: "resource", value: 0xFFF }),
-        "it ends before it begins"
-    );
-    assert_eq!(
-        function.bar(6).map(drop),
-        Err(Error::Argument { name: "bar", value: 6, min: 0, max: 5, multiple_of: 1 })
-    );
+    let refused = |bar| function.bar(bar).map(drop).unwrap_err();
+    let name = "resource";
+    let no_memory = |value| {
+        let fix = "this BAR holds no memory: use another";
+        Error::Setting { name, value, fix }
+    };
+    let no_address = |value| {
+        let fix = "this BAR got no address: see the kernel's log for why";
+        Error::Setting { name, value, fix }
+    };
+    assert_eq!(refused(1), no_memory(0x4_0101), "I/O ports");
+    assert_eq!(refused(2), no_memory(0));
+    assert_eq!(refused(3), no_address(0x4_0200));
+    assert_eq!(refused(4), Error::Unexpected { name, value: 0xFFF }, "it ends before it begins");
+    let beyond = Error::Argument { name: "bar", value: 6, min: 0, max: 5, multiple_of: 1 };
+    assert_eq!(refused(6), beyond);
     tree.resource(EDU, [(0x1000_0000, 0x1000_0FFF, 0x2004_0200); 6]);
-    assert_eq!(function.bar(0).map(drop), Err(unsuitable(0x2004_0200, no_address)));
+    assert_eq!(refused(0), no_address(0x2004_0200));
     tree.resource(EDU, [(0x1000_0000, 0x1000_0FFF, 0x4_0200); 6]);
     tree.remove(&at("resource0"));
-    assert_eq!(
-        function.bar(0).map(drop),
-        Err(Error::Os { call: "open(resource)", errno: libc::ENOENT })
-    );
+    assert_eq!(refused(0), Error::Os { call: "open(resource)", errno: libc::ENOENT });
+    let no_number = "0x0000000010000000 0x0000000010000fff 0x4g\n";
     for (text, error) in [
-        ("", Error::AttributeEmpty { name: "resource" }),
-        ("0x0000000010000000\n", Error::AttributeEmpty { name: "resource" }),
-        (
-            "0x0000000010000000 0x0000000010000fff 0x4g\n",
-            Error::Unexpected { name: "resource", value: 4 },
-        ),
+        ("", Error::AttributeEmpty { name }),
+        ("0x0000000010000000\n", Error::AttributeEmpty { name }),
+        (no_number, Error::Unexpected { name, value: 4 }),
     ] {
-        tree.file(&at("resource"), text);
-        assert_eq!(function.bar(0).map(drop), Err(error), "{text:?}");
+        tree.file(&at(name), text);
+        assert_eq!(refused(0), error, "{text:?}");
     }
-    tree.remove(&at("resource"));
-    assert_eq!(function.bar(0).map(drop), Err(Error::AttributeMissing { name: "resource" }));
+    tree.remove(&at(name));
+    assert_eq!(refused(0), Error::AttributeMissing { name });
     drop(function);
     assert_eq!(tree.held(), (0, 0), "nothing stays open, and nothing mapped");
 }
@@ -214,39 +175,33 @@ fn command(tree: &FakeDevices) -> [u8; 2] {
     [low, high]
 }
 
+/// The command register with memory space on and bus mastering off, or both on.
+const MEMORY: [u8; 2] = [0x03, 0x05];
+const MASTER: [u8; 2] = [0x07, 0x05];
+
 #[test]
 fn bus_mastering_is_given_by_own_handle() {
     let tree = edu();
     tree.file(&at("config"), [0xFF, 0xFF, 0xFF, 0xFF, 0x01, 0x05, 0xFF, 0xFF]);
     let function = tree.open_pci(EDU).unwrap();
-    assert_eq!(
-        (function.enable(), command(&tree)),
-        (Ok(()), [0x03, 0x05]),
-        "memory space, and nothing else"
-    );
+    assert_eq!((function.enable(), command(&tree)), (Ok(()), MEMORY), "and nothing else");
     let master = function.bus_master().unwrap();
     // SAFETY: there is no function, and nothing masters a bus.
     let enable = || unsafe { master.enable() };
-    assert_eq!((enable(), command(&tree)), (Ok(()), [0x07, 0x05]));
-    assert_eq!(
-        (function.enable(), command(&tree)),
-        (Ok(()), [0x03, 0x05]),
-        "bus mastering that was left on needs a new claim"
-    );
-    assert_eq!((enable(), command(&tree)), (Ok(()), [0x07, 0x05]));
-    assert_eq!((function.bus_master().unwrap().disable(), command(&tree)), (Ok(()), [0x03, 0x05]));
+    assert_eq!((enable(), command(&tree)), (Ok(()), MASTER));
+    // Bus mastering that was left on needs a new claim.
+    assert_eq!((function.enable(), command(&tree)), (Ok(()), MEMORY));
+    assert_eq!((enable(), command(&tree)), (Ok(()), MASTER));
+    assert_eq!((function.bus_master().unwrap().disable(), command(&tree)), (Ok(()), MEMORY));
     // The driver's own handle, after the function went into its parts.
     // SAFETY: no driver is made of it.
     let device = unsafe { function.polled(0, PORT) }.unwrap();
     assert_eq!((device.port(), device.read32(0)), (&PORT, 0x0100_00ED));
-    assert_eq!((enable(), command(&tree)), (Ok(()), [0x07, 0x05]));
-    assert_eq!((master.disable(), command(&tree)), (Ok(()), [0x03, 0x05]));
+    assert_eq!((enable(), command(&tree)), (Ok(()), MASTER));
+    assert_eq!((master.disable(), command(&tree)), (Ok(()), MEMORY));
     drop(device);
-    assert_eq!(
-        tree.open_pci(EDU).map(drop),
-        Err(IN_USE),
-        "it may still take mastering away from the next one"
-    );
+    // It may still take mastering away from the next one.
+    assert_eq!(tree.open_pci(EDU).map(drop), Err(IN_USE));
     drop(master);
     assert_eq!((tree.open_pci(EDU).map(drop), tree.held()), (Ok(()), (0, 0)));
 }
@@ -269,11 +224,9 @@ fn interrupt_gives_no_mastering_back() {
             armed
         });
         while !arming.is_finished() {
-            assert_eq!(
-                // SAFETY: there is no function, and nothing masters a bus.
-                (function.enable(), unsafe { master.enable() }, master.disable()),
-                (Ok(()), Ok(()), Ok(()))
-            );
+            // SAFETY: there is no function, and nothing masters a bus.
+            let done = [function.enable(), unsafe { master.enable() }, master.disable()];
+            assert_eq!(done, [Ok(()); 3]);
             for _ in 0..10 {
                 assert_eq!(command(&tree)[0], 0x03, "an unmasking gave the bus back");
             }
@@ -288,11 +241,8 @@ fn a_function_that_does_not_obey_is_an_error() {
     // A device that is gone, or asleep, reads as all ones: also the bits that were asked for.
     tree.file(&at("config"), [0xFF; 8]);
     let function = tree.open_pci(EDU).unwrap();
-    let gone = Error::Unexpected { name: "config", value: 0xFFFF };
-    assert_eq!(
-        (function.enable(), function.bus_master().unwrap().disable()),
-        (Err(gone), Err(gone))
-    );
+    let gone = Err(Error::Unexpected { name: "config", value: 0xFFFF });
+    assert_eq!([function.enable(), function.bus_master().unwrap().disable()], [gone; 2]);
     assert_eq!(tree.config(EDU), [0xFF; 8], "and is not written to");
     tree.file(&at("config"), []);
     assert_eq!(function.enable(), Err(Error::Os { call: "pread(config)", errno: libc::EIO }));
@@ -317,10 +267,8 @@ fn what_the_kernel_uses_is_left_to_it() {
     tree.link(&at("driver"), "../../../../bus/pci/drivers/e1000e");
     let fix = "a driver of the kernel has it: bind uio_pci_generic to it instead \
         (driver_override, unbind, drivers_probe)";
-    assert_eq!(
-        tree.open_pci(EDU).map(drop),
-        Err(Error::Denied { what: "a PCI function", errno: libc::EBUSY, fix })
-    );
+    let busy = Error::Denied { what: "a PCI function", errno: libc::EBUSY, fix };
+    assert_eq!(tree.open_pci(EDU).map(drop), Err(busy));
     tree.link(&at("driver"), "../../../../bus/pci/drivers/uio_pci_generic");
     assert_eq!(tree.open_pci(EDU).map(drop), Ok(()));
     if nix::unistd::geteuid().is_root() {
@@ -353,19 +301,11 @@ fn behind_an_iommu_no_physical_address_is_right() {
     tree.link(&at("iommu_group"), "../../../../kernel/iommu_groups/7");
     let fix =
         "an IOMMU translates this function's addresses: use VFIO, or boot with iommu.passthrough=1";
-    let translated = Error::Setting { name: "iommu_group", value: 1, fix };
-    assert_eq!(
-        wire(&tree),
-        [Err(translated); 2],
-        "no `type` file states that it lets addresses through"
-    );
-    for (kind, expected) in [
-        ("DMA", Err(translated)),
-        ("DMA-FQ", Err(translated)),
-        ("blocked", Err(translated)),
-        ("identity", Ok(())),
-    ] {
+    let translated = Err(Error::Setting { name: "iommu_group", value: 1, fix });
+    assert_eq!(wire(&tree), [translated; 2], "no `type` file: it may translate");
+    for kind in ["DMA", "DMA-FQ", "blocked", "identity"] {
         tree.file("sys/kernel/iommu_groups/7/type", format!("{kind}\n"));
+        let expected = if kind == "identity" { Ok(()) } else { translated };
         assert_eq!(wire(&tree), [expected; 2], "{kind}");
     }
     // A port on a bus of its own takes no physical address.
@@ -442,13 +382,7 @@ fn without_uio_pci_generic_there_is_no_interrupt() {
     assert_eq!(irq(&tree), Err(NOT_BOUND));
     let line = bind(&tree, 3);
     assert_eq!(irq(&tree), Ok(()));
-    assert_eq!(
-        // SAFETY: the call takes no pointer.
-        Errno::result(unsafe {
-            libc::flock(std::os::fd::AsRawFd::as_raw_fd(&line), libc::LOCK_EX)
-        }),
-        Ok(0)
-    );
+    line.lock().unwrap();
     assert_eq!(irq(&tree), Err(IN_USE));
     drop(line);
     tree.remove("dev/uio3");

@@ -1,7 +1,11 @@
 //! UIO devices, over trees of files that look like the kernel's: what is found, what is refused,
 //! and that nothing stays open. With a real kernel they are tested on the lab's boards.
 
-use contigo::{Bus, Device, Error, Mmio, PhysAddr, Port, Wait, linux::device::Registers};
+use contigo::{
+    Bus, Device, Error, Mmio, PhysAddr, Port, Wait,
+    hw::{Wired, poll_until},
+    linux::device::Registers,
+};
 use contigo_testkit::{
     emulated,
     fake_devices::{FakeDevices, as_nobody},
@@ -36,34 +40,25 @@ fn a_device_is_found_by_each_of_its_names() {
         let uio = tree.find(name).unwrap();
         assert_eq!((uio.index(), uio.addr()), (index, PhysAddr(0xF800_3000)), "{name}");
         let (registers, _irq) = uio.into_parts();
-        assert_eq!(
-            (registers.len_bytes(), registers.read32(0), registers.read32(4)),
-            (0x1000, 0x1000 + index, 7),
-            "{name}"
-        );
+        let found = (registers.len_bytes(), registers.read32(0), registers.read32(4));
+        assert_eq!(found, (0x1000, 0x1000 + index, 7), "{name}");
         assert_eq!(registers.read32(0x1000), u32::MAX, "past the window's end");
     }
     assert_eq!(tree.find("dma").unwrap_err(), Error::Ambiguous { what: "UIO device", matches: 2 });
+    let not_found = Error::NotFound { what: "UIO device", among: 4.into() };
     for none in ["DMAC", "card", "dma-contr", "controller", "f8003000", "dma@", "soc", "uio0"] {
-        assert_eq!(
-            tree.find(none).unwrap_err(),
-            Error::NotFound { what: "UIO device", among: 4.into() },
-            "{none}"
-        );
+        assert_eq!(tree.find(none).unwrap_err(), not_found, "{none}");
     }
     let long = "a".repeat(64);
     for bad in ["", "..", "a/b", "nul\0", &long] {
-        assert_eq!(
-            tree.find(bad).unwrap_err(),
-            Error::BadName { len_bytes: bad.len(), max_bytes: 63 },
-            "{bad:?}"
-        );
+        let bad_name = Error::BadName { len_bytes: bad.len(), max_bytes: 63 };
+        assert_eq!(tree.find(bad).unwrap_err(), bad_name, "{bad:?}");
     }
     // A device that goes away between two looks is not the one, and no reason to end the search.
     tree.remove("sys/class/uio/uio3/name");
     tree.remove("sys/class/uio/uio3/device/of_node");
     assert_eq!(tree.find("dma").unwrap().index(), 4);
-    assert_eq!(tree.open(9).unwrap_err(), Error::NotFound { what: "UIO device", among: 4.into() });
+    assert_eq!(tree.open(9).unwrap_err(), not_found);
     assert_eq!(tree.held(), (0, 0), "nothing stays open, and nothing mapped");
 }
 
@@ -75,11 +70,8 @@ fn a_window_may_begin_inside_a_page() {
     // `uio_pdrv_genirq` and `uio_pci_generic` count `size` from the page, and round it up.
     tree.map(0, 0, "0xf8003000", "0x1000", "0x400");
     let (registers, irq) = tree.open(0).unwrap().into_parts();
-    assert_eq!(
-        (registers.len_bytes(), registers.read32(0), registers.read32(0xBFC)),
-        (0xC00, 0x100, 0x3FF)
-    );
-    assert_eq!(registers.read32(0xC00), u32::MAX);
+    assert_eq!(registers.len_bytes(), 0xC00);
+    assert_eq!([0, 0xBFC, 0xC00].map(|at| registers.read32(at)), [0x100, 0x3FF, u32::MAX]);
     assert_eq!(tree.mapped_bytes(), [4096], "the kernel maps no page more");
     // SAFETY: a file.
     unsafe { registers.write32(8, 0xCAFE) };
@@ -101,22 +93,16 @@ fn a_device_may_have_several_windows() {
     tree.map(0, 2, "0x40020000", "0x0", "0x0");
     let mut uio = tree.find("gemm8").unwrap();
     let second = uio.map(1).unwrap();
-    assert_eq!(
-        (second.len_bytes(), second.read32(0)),
-        (0xFF0, 0x404),
-        "map 1 is the second page of the file"
-    );
-    assert_eq!(
-        uio.map(1).map(drop),
-        Err(Error::InUse { errno: libc::EBUSY }),
-        "two windows on the same registers"
-    );
-    assert_eq!(uio.map(2).map(drop), Err(Error::Unexpected { name: "maps/map2/size", value: 0 }));
-    assert_eq!(uio.map(3).map(drop), Err(Error::AttributeMissing { name: "maps/map3/addr" }));
+    let found = (second.len_bytes(), second.read32(0));
+    assert_eq!(found, (0xFF0, 0x404), "map 1 is the second page of the file");
+    let mut refused = |index| uio.map(index).map(drop).unwrap_err();
+    assert_eq!(refused(1), Error::InUse { errno: libc::EBUSY }, "it is mapped already");
+    assert_eq!(refused(2), Error::Unexpected { name: "maps/map2/size", value: 0 });
+    assert_eq!(refused(3), Error::AttributeMissing { name: "maps/map3/addr" });
     for index in [0, 5, u32::MAX] {
-        let refused =
-            Error::Argument { name: "map", value: index.into(), min: 1, max: 4, multiple_of: 1 };
-        assert_eq!(uio.map(index).map(drop), Err(refused));
+        let value = index.into();
+        let beyond = Error::Argument { name: "map", value, min: 1, max: 4, multiple_of: 1 };
+        assert_eq!(refused(index), beyond);
     }
     let (first, irq) = uio.into_parts();
     assert_eq!((first.read32(0), tree.find("gemm8").unwrap_err()), (0, IN_USE));
@@ -133,11 +119,7 @@ fn one_driver_at_a_time() {
     let again = || tree.find("dma").map(drop);
     // SAFETY: no driver is made of it.
     let polled = unsafe { tree.find("dma").unwrap().polled(PORT) };
-    assert_eq!(
-        (polled.port(), polled.len_bytes(), again()),
-        (&PORT, 0x1000, Err(IN_USE)),
-        "polled, it is still taken"
-    );
+    assert_eq!((polled.port(), polled.len_bytes(), again()), (&PORT, 0x1000, Err(IN_USE)));
     drop(polled);
     // SAFETY: as above.
     let wired = unsafe { tree.find("dma").unwrap().wired(PORT) };
@@ -183,11 +165,7 @@ fn what_cannot_be_is_refused() {
     }
     tree.uio(1, None, "dma");
     tree.map(1, 0, "0xf8003000", "0x800", "0x800");
-    assert_eq!(
-        tree.open(1).unwrap_err(),
-        nonsense(size, 0x800),
-        "nothing is left behind the offset"
-    );
+    assert_eq!(tree.open(1).unwrap_err(), nonsense(size, 0x800), "nothing is behind the offset");
     for (file, name) in [("addr", addr), ("size", size)] {
         tree.uio(2, None, "gone");
         tree.remove(&format!("sys/class/uio/uio2/maps/map0/{file}"));
@@ -195,16 +173,12 @@ fn what_cannot_be_is_refused() {
     }
     tree.uio(3, None, "gone");
     tree.remove("dev/uio3");
-    assert_eq!(
-        tree.open(3).unwrap_err(),
-        Error::Os { call: "open(/dev/uio)", errno: libc::ENOENT }
-    );
+    let gone = Error::Os { call: "open(/dev/uio)", errno: libc::ENOENT };
+    assert_eq!(tree.open(3).unwrap_err(), gone);
     // The kernel maps no part of a page; a pipe, no part at all.
     nix::unistd::mkfifo(&tree.path("dev/uio3"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert_eq!(
-        tree.open(3).unwrap_err(),
-        Error::Os { call: "mmap(/dev/uio)", errno: libc::ENODEV }
-    );
+    let unmappable = Error::Os { call: "mmap(/dev/uio)", errno: libc::ENODEV };
+    assert_eq!(tree.open(3).unwrap_err(), unmappable);
     assert_eq!(tree.held(), (0, 0), "nothing stays open, and nothing mapped");
 }
 
@@ -219,10 +193,8 @@ fn a_pci_function_is_not_opened_as_a_device() {
         errno: libc::EBUSY,
         fix: "it is a PCI function: open it with PciFunction",
     };
-    assert_eq!(
-        (tree.open(2).unwrap_err(), tree.find("uio_pci_generic").unwrap_err()),
-        (refused, refused)
-    );
+    let found = tree.find("uio_pci_generic").unwrap_err();
+    assert_eq!([tree.open(2).unwrap_err(), found], [refused; 2]);
 }
 
 #[test]
@@ -232,10 +204,6 @@ fn an_ordinary_user_needs_the_files_rights() {
     fs::set_permissions(tree.path("dev/uio0"), fs::Permissions::from_mode(0o600)).unwrap();
     let fix = "add a udev rule that gives the file to this user's group, or be root";
     let refused = Error::Denied { what: "/dev/uioN", errno: libc::EACCES, fix };
-    assert_eq!(
-        refused.to_string(),
-        format!("/dev/uioN is not for this program (errno 13, EACCES: permission denied): {fix}")
-    );
     if nix::unistd::geteuid().is_root() {
         assert_eq!(as_nobody(|| tree.find("dma").map(drop)), Err(refused));
     } else {
@@ -253,19 +221,15 @@ fn dev_mem_refuses_what_is_no_register() {
     // SAFETY: nothing is mapped; or, where it is, nothing is read.
     let open =
         |addr, len_bytes| unsafe { Registers::from_dev_mem(PhysAddr(addr), len_bytes) }.map(drop);
-    assert_eq!(
-        open(0xF800_3002, 4096),
-        Err(Error::Misaligned { addr: 0xF800_3002, align_bytes: 4 })
-    );
+    let misaligned = Error::Misaligned { addr: 0xF800_3002, align_bytes: 4 };
+    assert_eq!(open(0xF800_3002, 4096), Err(misaligned));
     for len_bytes in [0, 2, 4098, (1 << 30) + 4] {
-        let refused = Error::Argument {
-            name: "len_bytes",
-            value: len_bytes as u64,
-            min: 4,
-            max: 1 << 30,
-            multiple_of: 4,
-        };
-        assert_eq!(open(0xF800_3000, len_bytes), Err(refused));
+        let refused = open(0xF800_3000, len_bytes).unwrap_err();
+        assert!(
+            matches!(refused, Error::Argument { name: "len_bytes", value, min: 4, multiple_of: 4, .. }
+                if value == len_bytes as u64),
+            "{refused:?}"
+        );
     }
     match as_nobody(|| open(0xF800_3000, 4096)) {
         Err(Error::Denied { what: "/dev/mem", errno: libc::EACCES, .. }) => {}
@@ -276,7 +240,8 @@ fn dev_mem_refuses_what_is_no_register() {
     }
 }
 
-/// An interrupt whose clock counts how often it is asked.
+/// An interrupt whose clock counts how often it is asked, 1 us a call, and how often the program
+/// waits.
 struct Clock {
     asked: Cell<u64>,
     waits: Cell<u64>,
@@ -299,54 +264,36 @@ impl Wait for Clock {
 
 #[test]
 fn looks_precede_a_dear_clock() {
-    for (before, looks_needed, clock_calls) in
-        [(100, 100, 0), (100, 101, 0), (100, 1, 0), (100, 102, 2), (0, 1, 0), (0, 2, 2)]
-    {
+    const NEVER: u64 = u64::MAX;
+    for (before, limit_us, looks_needed, expected) in [
+        (100, 1_000, 100, (true, 0, 99)),
+        (100, 1_000, 101, (true, 0, 100)),
+        (100, 1_000, 1, (true, 0, 0)),
+        (100, 1_000, 102, (true, 2, 101)),
+        (0, 1_000, 1, (true, 0, 0)),
+        (0, 1_000, 2, (true, 2, 1)),
+        // The limit begins after them: so many looks longer, and no more.
+        (100, 10, NEVER, (false, 11, 100 + 9)),
+        // However many an interrupt asks for.
+        (u32::MAX, 1, NEVER, (false, 2, 10_000)),
+        // One look is one look.
+        (100, 0, NEVER, (false, 0, 0)),
+    ] {
         let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before };
         let mut looks = 0;
-        let done = contigo::hw::poll_until(&irq, Duration::from_millis(1), |_| {
+        let done = poll_until(&irq, Duration::from_micros(limit_us), |_| {
             looks += 1;
             looks >= looks_needed
         });
-        assert_eq!(
-            (done, irq.asked.get(), irq.waits.get()),
-            (Ok(true), clock_calls, looks_needed - 1),
-            "{before} before, {looks_needed} needed"
-        );
+        let found = (done.unwrap(), irq.asked.get(), irq.waits.get());
+        assert_eq!(found, expected, "{before} before, {looks_needed} needed");
     }
-    // The limit begins after them: so many looks longer, and no more.
-    let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 };
-    assert_eq!(contigo::hw::poll_until(&irq, Duration::from_micros(10), |_| false), Ok(false));
-    assert_eq!((irq.asked.get(), irq.waits.get()), (11, 100 + 9), "1 us a call");
-    // However many an interrupt asks for.
-    let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: u32::MAX };
-    assert_eq!(contigo::hw::poll_until(&irq, Duration::from_micros(1), |_| false), Ok(false));
-    assert_eq!((irq.asked.get(), irq.waits.get()), (2, 10_000));
-    // One look is one look.
-    let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 };
-    assert_eq!(contigo::hw::poll_until(&irq, Duration::ZERO, |_| false), Ok(false));
-    assert_eq!((irq.asked.get(), irq.waits.get()), (0, 0));
     // A device passes on what its interrupt says.
+    let tree = FakeDevices::new();
+    tree.uio(0, None, "dma");
+    let (registers, _irq) = tree.open(0).unwrap().into_parts();
+    let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 };
     // SAFETY: no driver is made of it.
-    let wired = unsafe {
-        contigo::hw::Wired::new(
-            NoRegisters,
-            Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 },
-            PORT,
-        )
-    };
+    let wired = unsafe { Wired::new(registers, irq, PORT) };
     assert_eq!(wired.looks_before_clock(), 100);
-}
-
-struct NoRegisters;
-
-// SAFETY: there are none.
-unsafe impl Mmio for NoRegisters {
-    fn len_bytes(&self) -> usize {
-        0
-    }
-    fn read32(&self, _: usize) -> u32 {
-        u32::MAX
-    }
-    unsafe fn write32(&self, _: usize, _: u32) {}
 }

@@ -4,8 +4,6 @@
 
 mod coherency;
 mod device;
-mod event_loop;
-mod litepcie;
 mod memory;
 mod open;
 mod shared;
@@ -17,13 +15,18 @@ use std::sync::Arc;
 /// A kernel on `machine`, and the device opened on it.
 fn opened(machine: Machine) -> (FakeVfio, Vfio) {
     let kernel = FakeVfio::new(machine);
-    let vfio = Vfio::open_from(Arc::new(kernel.clone()), ADDRESS).unwrap();
+    let vfio = open(&kernel).unwrap();
     (kernel, vfio)
+}
+
+/// The device, opened once more on `kernel`.
+fn open(kernel: &FakeVfio) -> Result<Vfio, Error> {
+    Vfio::open_from(Arc::new(kernel.clone()), ADDRESS)
 }
 
 /// Why the device does not open on `kernel`. Nothing stays open.
 fn refused(kernel: &FakeVfio) -> Error {
-    let error = Vfio::open_from(Arc::new(kernel.clone()), ADDRESS).unwrap_err();
+    let error = open(kernel).unwrap_err();
     assert_eq!((kernel.open_files(), kernel.mapped()), (0, 0), "{error}: {:?}", kernel.log());
     error
 }

@@ -20,18 +20,16 @@
     reason = "offsets are below the size of the fake's file, which fits in memory"
 )]
 
-mod config;
 mod memory;
 mod module;
 
-pub use config::Config;
 pub use module::{Command, FakeIoctl, Kept, Synced};
 
 use contigo::{
-    Error,
+    Align, Error,
     linux::memory::u_dma_buf::{
         UDmaBuf,
-        seam::{Roots, UDmaBufIoctl},
+        seam::{DevInfo, Roots},
     },
 };
 use memory::Memory;
@@ -41,11 +39,66 @@ use std::{
     ops::Range,
     os::unix::fs::FileExt,
     path::PathBuf,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering::SeqCst},
-    },
+    sync::{Arc, Mutex, atomic::Ordering::SeqCst},
+    time::Duration,
 };
+
+/// The fake's settings; `Default` is a module of today with 64 KiB on a non-coherent ARM SoC.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The device's name.
+    pub name: String,
+    /// `u-dma-buf`, or `udmabuf` before version 2.
+    pub class: &'static str,
+    /// The size that was asked of the module.
+    pub size_bytes: u64,
+    /// The block's address.
+    pub phys_addr: u64,
+    /// Is the device coherent? `None` for a module that could not find out: then there is no
+    /// attribute.
+    pub coherent: Option<bool>,
+    /// The width of the DMA mask.
+    pub dma_mask_bits: u8,
+    /// 1 off, 2 on, 3 automatic, 4 by pages; 0 for a module built without the quirk: then there is
+    /// no attribute.
+    pub quirk_mmap_mode: u8,
+    /// 0 to 7.
+    pub sync_mode: u64,
+    /// `false` for a module before 4.7.0: every ioctl is ENOTTY.
+    pub ioctls: bool,
+    /// `GET_DEV_INFO` answers this instead of the truth.
+    pub dev_info: Option<Result<DevInfo, i32>>,
+    /// How long a call rests between storing its arguments and using them: it makes a race certain
+    /// to show.
+    pub rest: Duration,
+    /// The device is gone (ENODEV) after this many effective syncs.
+    pub vanish_after: u64,
+    /// So many writes of a sync file are interrupted (EINTR) before one that is not.
+    pub interrupts: u32,
+    /// The machine's cache line. Lines move whole.
+    pub line: Align,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            name: "udmabuf0".into(),
+            class: "u-dma-buf",
+            size_bytes: 64 << 10,
+            phys_addr: 0x3820_0000,
+            coherent: Some(false),
+            dma_mask_bits: 32,
+            quirk_mmap_mode: 3,
+            sync_mode: 1,
+            ioctls: true,
+            dev_info: None,
+            rest: Duration::ZERO,
+            vanish_after: u64::MAX,
+            interrupts: 0,
+            line: Align::LINE,
+        }
+    }
+}
 
 /// The fake, and the test's handle on it.
 #[derive(Debug)]
@@ -55,7 +108,6 @@ pub struct FakeUDmaBuf {
 
 impl FakeUDmaBuf {
     /// Makes the tree and the module.
-    #[must_use]
     pub fn new(config: Config) -> Self {
         let root = tempfile::tempdir().unwrap();
         let dev = root.path().join("dev");
@@ -76,12 +128,14 @@ impl FakeUDmaBuf {
             root,
             kept: Mutex::new(Kept { mode: config.sync_mode, ..Kept::default() }),
             memory,
-            log: Mutex::default(),
-            inside: AtomicU64::new(0),
-            overlaps: AtomicU64::new(0),
-            effective: AtomicU64::new(0),
-            sequence: Mutex::new(None),
             config,
+            log: Mutex::default(),
+            inside: 0.into(),
+            overlaps: 0.into(),
+            effective: 0.into(),
+            writes: 0.into(),
+            held: false.into(),
+            sequence: Mutex::new(None),
         };
         let fake = Self { module: FakeIoctl(Arc::new(module)) };
         fs::create_dir_all(fake.class_dir()).unwrap();
@@ -89,15 +143,8 @@ impl FakeUDmaBuf {
         fake.set("size", &format!("{}\n", config.size_bytes));
         fake.set("phys_addr", &format!("{:#018x}\n", config.phys_addr));
         fake.set("sync_mode", &format!("{}\n", config.sync_mode));
-        for name in [
-            "sync_offset",
-            "sync_size",
-            "sync_direction",
-            "sync_owner",
-            "sync_for_cpu",
-            "sync_for_device",
-        ] {
-            fake.set(name, "0\n");
+        for name in ["offset", "size", "direction", "owner", "for_cpu", "for_device"] {
+            fake.set(&format!("sync_{name}"), "0\n");
         }
         if let Some(coherent) = config.coherent {
             fake.set("dma_coherent", if coherent { "1\n" } else { "0\n" });
@@ -113,13 +160,11 @@ impl FakeUDmaBuf {
     }
 
     /// The device's directory, in the place of `/sys/class/u-dma-buf/<name>`.
-    #[must_use]
     pub fn class_dir(&self) -> PathBuf {
         self.module.0.root.path().join("class").join(self.config().class).join(&self.config().name)
     }
 
     /// The device file, in the place of `/dev/<name>`.
-    #[must_use]
     pub fn device_file(&self) -> PathBuf {
         self.module.0.root.path().join("dev").join(&self.config().name)
     }
@@ -140,59 +185,47 @@ impl FakeUDmaBuf {
         fs::create_dir(self.class_dir().join(attribute)).unwrap();
     }
 
-    /// The module, to be called as a program that does not use the runtime calls it.
-    #[must_use]
+    /// The module, for a test that opens a block with another object around it.
     pub const fn module(&self) -> &FakeIoctl {
         &self.module
     }
 
     /// Opens the fake with the module in the kernel's place.
-    ///
-    /// # Errors
-    /// As [`UDmaBuf::open`].
     pub fn open(&self) -> Result<UDmaBuf, Error> {
-        self.open_with(Arc::new(self.module.clone()), false)
+        self.open_with(false)
     }
 
     /// As [`open`](Self::open), for a node behind a translation.
-    ///
-    /// # Errors
-    /// As [`UDmaBuf::open_translated`].
     pub fn open_translated(&self) -> Result<UDmaBuf, Error> {
-        self.open_with(Arc::new(self.module.clone()), true)
+        self.open_with(true)
     }
 
-    /// As [`open`](Self::open), with any other object in the kernel's place.
-    ///
-    /// # Errors
-    /// As [`UDmaBuf::open`].
-    pub fn open_with(
-        &self,
-        kernel: Arc<dyn UDmaBufIoctl>,
-        translated: bool,
-    ) -> Result<UDmaBuf, Error> {
+    fn open_with(&self, translated: bool) -> Result<UDmaBuf, Error> {
         let root = self.module.0.root.path().to_str().unwrap();
         let roots = Roots { dev: &format!("{root}/dev"), class: &format!("{root}/class") };
+        let kernel = Arc::new(self.module.clone());
         // SAFETY: the file belongs to this fake. Only the fake's device side writes it, and never
         // shortens it; no other device has its addresses.
         unsafe { UDmaBuf::open_with(&self.config().name, roots, kernel, translated) }
     }
 
+    /// From now on a sync that is alone in the module stays there, until the same with `false`.
+    pub fn hold(&self, hold: bool) {
+        self.module.0.held.store(hold, SeqCst);
+    }
+
     /// Every sync that took effect, in order.
-    #[must_use]
     pub fn log(&self) -> Vec<Synced> {
         lock(&self.module.0.log).clone()
     }
 
     /// How many calls began while another had not ended: the module would have mixed their
     /// arguments.
-    #[must_use]
     pub fn overlaps(&self) -> u64 {
         self.module.0.overlaps.load(SeqCst)
     }
 
     /// The arguments that the module keeps.
-    #[must_use]
     pub fn kept(&self) -> Kept {
         *lock(&self.module.0.kept)
     }
@@ -208,7 +241,7 @@ impl FakeUDmaBuf {
     }
 
     /// A device's write at `offset`. On a non-coherent device the CPU keeps seeing the bytes in its
-    /// cache. cache holds.
+    /// cache.
     pub fn device_write(&self, offset: usize, bytes: &[u8]) {
         let mut memory = lock(&self.module.0.memory);
         if self.config().coherent == Some(true) {

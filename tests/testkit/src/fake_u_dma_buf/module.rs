@@ -16,9 +16,10 @@ use std::{
     os::fd::{BorrowedFd, IntoRawFd},
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicU64, Ordering::SeqCst},
+        atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
     },
-    thread::ThreadId,
+    thread::{self, ThreadId},
+    time::Duration,
 };
 
 /// Which way an effective sync went.
@@ -70,22 +71,14 @@ pub(super) struct Module {
     pub(super) inside: AtomicU64,
     pub(super) overlaps: AtomicU64,
     pub(super) effective: AtomicU64,
-    // Who is between the first write to a sync file and the command.
+    /// Writes of sync files, interrupted ones as well.
+    pub(super) writes: AtomicU64,
+    pub(super) held: AtomicBool,
+    /// Which thread is between the first write to a sync file and the command.
     pub(super) sequence: Mutex<Option<ThreadId>>,
 }
 
 impl FakeIoctl {
-    /// `SET_SYNC_FOR_CPU` and `SET_SYNC_FOR_DEVICE`: a packed word, which is also what
-    /// `sync_for_cpu` and `sync_for_device` take.
-    ///
-    /// # Errors
-    /// EINVAL for a range past the end.
-    pub fn sync_word(&self, command: Command, word: u64) -> Result<(), i32> {
-        self.present()?;
-        let _call = self.enter();
-        self.run(command, word)
-    }
-
     /// The module's work for a word: `udmabuf_sync_command_argments` and the kernel's
     /// `dma_sync_single_for_…` after it.
     fn run(&self, command: Command, word: u64) -> Result<(), i32> {
@@ -108,11 +101,8 @@ impl FakeIoctl {
         };
         kept.owner = u64::from(command == Command::ForDevice);
         if size > 0 && self.0.config.coherent != Some(true) {
-            lock(&self.0.memory).sync(
-                command,
-                offset as usize..(offset + size) as usize,
-                direction,
-            );
+            let bytes = offset as usize..(offset + size) as usize;
+            lock(&self.0.memory).sync(command, bytes, direction);
         }
         lock(&self.0.log).push(Synced { command, range: offset..offset + size, direction });
         self.0.effective.fetch_add(1, SeqCst);
@@ -120,27 +110,13 @@ impl FakeIoctl {
     }
 
     fn present(&self) -> Result<(), i32> {
-        if self.0.effective.load(SeqCst) >= self.0.config.vanish_after {
-            Err(libc::ENODEV)
-        } else {
-            Ok(())
-        }
+        let gone = self.0.effective.load(SeqCst) >= self.0.config.vanish_after;
+        if gone { Err(libc::ENODEV) } else { Ok(()) }
     }
 
-    fn enter(&self) -> Inside<'_> {
-        if self.0.inside.fetch_add(1, SeqCst) > 0 {
-            self.0.overlaps.fetch_add(1, SeqCst);
-        }
-        Inside(&self.0.inside)
-    }
-}
-
-/// A call in progress.
-struct Inside<'a>(&'a AtomicU64);
-
-impl Drop for Inside<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, SeqCst);
+    /// Is the device there, and does the module know ioctls?
+    fn knows_ioctls(&self) -> Result<(), i32> {
+        if self.0.config.ioctls { self.present() } else { Err(libc::ENOTTY) }
     }
 }
 
@@ -156,10 +132,7 @@ impl UDmaBufIoctl for FakeIoctl {
         if let Some(told) = config.dev_info {
             return told;
         }
-        if !config.ioctls {
-            return Err(libc::ENOTTY);
-        }
-        self.present()?;
+        self.knows_ioctls()?;
         let coherent = u64::from(config.coherent == Some(true));
         let flags = u64::from(config.dma_mask_bits)
             | coherent << 9
@@ -168,20 +141,14 @@ impl UDmaBufIoctl for FakeIoctl {
     }
 
     fn get_sync(&self, _device: i32) -> Result<SyncArgs, i32> {
-        if !self.0.config.ioctls {
-            return Err(libc::ENOTTY);
-        }
-        self.present()?;
+        self.knows_ioctls()?;
         let kept = *lock(&self.0.kept);
         let flags = kept.direction << 2 | kept.mode << 8 | kept.owner << 16;
         Ok(SyncArgs { flags, size: kept.size, offset: kept.offset })
     }
 
     fn export(&self, device: i32, size: u64) -> Result<i32, i32> {
-        if !self.0.config.ioctls {
-            return Err(libc::ENOTTY);
-        }
-        self.present()?;
+        self.knows_ioctls()?;
         if !size.is_multiple_of(crate::fake_dma_heap::page_bytes())
             || size > self.0.config.size_bytes
         {
@@ -197,11 +164,9 @@ impl UDmaBufIoctl for FakeIoctl {
     }
 
     fn set_sync(&self, _device: i32, args: &SyncArgs) -> Result<(), i32> {
-        if !self.0.config.ioctls {
-            return Err(libc::ENOTTY);
-        }
-        self.present()?;
-        let _call = self.enter();
+        self.knows_ioctls()?;
+        let alone = self.0.inside.fetch_add(1, SeqCst) == 0;
+        self.0.overlaps.fetch_add(u64::from(!alone), SeqCst);
         {
             let mut kept = lock(&self.0.kept);
             if let direction @ 0..=2 = (args.flags >> 2) & 3 {
@@ -216,13 +181,18 @@ impl UDmaBufIoctl for FakeIoctl {
                 kept.mode = mode;
             }
         }
-        std::thread::sleep(self.0.config.rest);
+        thread::sleep(self.0.config.rest);
+        while alone && self.0.held.load(SeqCst) {
+            thread::sleep(Duration::from_millis(1));
+        }
         // The header's numbers, spelled out: the runtime's own constants would hide a wrong one.
-        match args.flags & 3 {
+        let done = match args.flags & 3 {
             1 => self.run(Command::ForCpu, 1),
             3 => self.run(Command::ForDevice, 1),
             _ => Ok(()),
-        }
+        };
+        self.0.inside.fetch_sub(1, SeqCst);
+        done
     }
 
     fn granule(&self) -> Align {
@@ -231,6 +201,10 @@ impl UDmaBufIoctl for FakeIoctl {
 
     fn write_attribute(&self, file: i32, name: &'static str, text: &[u8]) -> Result<usize, i32> {
         self.present()?;
+        let every = u64::from(self.0.config.interrupts) + 1;
+        if !(self.0.writes.fetch_add(1, SeqCst) + 1).is_multiple_of(every) {
+            return Err(libc::EINTR);
+        }
         // The descriptor is that of the file it is said to be.
         let link = fs::read_link(format!("/proc/self/fd/{file}")).map_err(|_| libc::EBADF)?;
         let file_name =
@@ -238,21 +212,20 @@ impl UDmaBufIoctl for FakeIoctl {
         assert_eq!(file_name, name);
         let value: u64 =
             std::str::from_utf8(text).unwrap().trim_end().parse().map_err(|_| libc::EINVAL)?;
-        let me = std::thread::current().id();
+        let me = thread::current().id();
         let before = lock(&self.0.sequence).replace(me);
         if before.is_some_and(|other| other != me) {
             self.0.overlaps.fetch_add(1, SeqCst);
         }
-        std::thread::sleep(self.0.config.rest);
+        thread::sleep(self.0.config.rest);
         match name {
             "sync_offset" => lock(&self.0.kept).offset = value,
             "sync_size" => lock(&self.0.kept).size = value,
             "sync_direction" if value <= 2 => lock(&self.0.kept).direction = value,
             "sync_for_cpu" | "sync_for_device" => {
-                let done = self.run(
-                    if name == "sync_for_cpu" { Command::ForCpu } else { Command::ForDevice },
-                    value,
-                );
+                let to_cpu = name == "sync_for_cpu";
+                let command = if to_cpu { Command::ForCpu } else { Command::ForDevice };
+                let done = self.run(command, value);
                 *lock(&self.0.sequence) = None;
                 done?;
             }

@@ -2,15 +2,12 @@
     clippy::indexing_slicing,
     reason = "a table that is too short for what it holds is a mistake in this fake"
 )]
-//! The settings of the fake's machine, the calls that can be made to fail, and the events of the
-//! log.
+//! The settings of the fake's machine, and the events of the log.
 
 use super::{
     DEVICE, GROUP,
     abi::Type1Info,
-    files::Kind,
     iommufd::{IoasIovaRanges, IovaRange},
-    request::Request,
 };
 
 pub use super::pci::Kind as PciKind;
@@ -31,77 +28,28 @@ pub enum Way {
     Iommufd,
 }
 
-/// A call that can be made to fail.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "each is the request of that name, or the method")]
-pub enum Call {
-    OpenDevice,
-    OpenIommu,
-    OpenGroup,
-    OpenContainer,
-    DeviceFd,
-    Eventfd,
-    ReadConfig,
-    WriteConfig,
-    CheckExtension,
-    SetIommu,
-    GroupStatus,
-    SetContainer,
-    DeviceInfo,
-    RegionInfo,
-    IrqInfo,
-    SetIrqs,
-    Reset,
-    BindIommufd,
-    AttachIommufdPt,
-    Type1Info,
-    MapDma,
-    UnmapDma,
-    IoasAlloc,
-    IoasIovaRanges,
-    IoasMap,
-    IoasUnmap,
-}
-
-impl Call {
-    pub(super) const fn of(request: &Request<'_>) -> Self {
-        match request {
-            Request::CheckExtension(_) => Self::CheckExtension,
-            Request::SetIommu(_) => Self::SetIommu,
-            Request::GroupStatus(_) => Self::GroupStatus,
-            Request::SetContainer => Self::SetContainer,
-            Request::DeviceInfo(_) => Self::DeviceInfo,
-            Request::RegionInfo(_) => Self::RegionInfo,
-            Request::IrqInfo(_) => Self::IrqInfo,
-            Request::SetIrqs(_) => Self::SetIrqs,
-            Request::Reset => Self::Reset,
-            Request::BindIommufd(_) => Self::BindIommufd,
-            Request::AttachIommufdPt(_) => Self::AttachIommufdPt,
-            Request::Type1Info(_) => Self::Type1Info,
-            Request::MapDma(_) => Self::MapDma,
-            Request::UnmapDma(_) => Self::UnmapDma,
-            Request::IoasAlloc(_) => Self::IoasAlloc,
-            Request::IoasIovaRanges(..) => Self::IoasIovaRanges,
-            Request::IoasMap(_) => Self::IoasMap,
-            Request::IoasUnmap(_) => Self::IoasUnmap,
-        }
-    }
+pub enum Kind {
+    /// `/dev/vfio/vfio`.
+    Container,
+    /// `/dev/vfio/<group>`.
+    Group,
+    /// The device, from its group.
+    DeviceOfGroup,
+    /// `/dev/vfio/devices/vfio<number>`.
+    Device,
+    /// `/dev/iommu`.
+    Iommufd,
+    /// An eventfd.
+    Event,
 }
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A file was opened.
-    Opened(Kind),
     /// A file was closed.
     Closed(Kind),
-    /// A block was mapped.
-    Mapped {
-        /// Where.
-        iova: u64,
-        /// How many bytes.
-        size: u64,
-    },
     /// A block was unmapped.
     Unmapped {
         /// Where.
@@ -212,7 +160,6 @@ impl Default for Machine {
 
 impl Machine {
     /// The same machine with one way only.
-    #[must_use]
     pub fn with(way: Way) -> Self {
         match way {
             Way::Group => Self { device_file: libc::ENOENT, ..Self::default() },
@@ -220,40 +167,37 @@ impl Machine {
         }
     }
 
-    /// VFIO_IOMMU_GET_INFO: two other capabilities first, as Linux 6.12 has them.
+    /// VFIO_IOMMU_GET_INFO: two other capabilities first, as Linux 6.12 has them. Each begins with a
+    /// word of its number and version, and one that says where the next one is, from the struct's
+    /// beginning, of 24 bytes.
     #[allow(clippy::cast_possible_truncation, reason = "a struct of 1 KiB")]
     pub(super) fn type1_info(&self, info: &mut Type1Info) -> Result<i32, i32> {
-        let mut chain: Vec<(u16, Vec<u32>)> = vec![(2, vec![0; 6]), (3, vec![65_535])];
+        let mut chain: Vec<(u32, Vec<u32>)> = vec![(2, vec![0; 6]), (3, vec![65_535])];
         if self.tells_ranges {
             let pairs = self.ranges.iter().flat_map(|&(start, last)| [start, last]);
             let words = pairs.flat_map(|value| [value as u32, (value >> 32) as u32]);
             chain.push((1, [self.ranges.len() as u32, 0].into_iter().chain(words).collect()));
         }
-        let room = info.caps.len() * 4;
         let mut words: Vec<u32> = Vec::new();
-        for (id, body) in &chain {
-            words.extend([u32::from(*id) | 1 << 16, 0]);
+        let count = chain.len();
+        for (index, (id, body)) in chain.into_iter().enumerate() {
+            let end = (words.len() + 2 + body.len()).next_multiple_of(self.capability_align / 4);
+            let next = match index + 1 < count {
+                _ if self.broken_chain => 24,
+                true => 24 + end as u32 * 4,
+                false => 0,
+            };
+            words.extend([id | 1 << 16, next]);
             words.extend(body);
-            while !(words.len() * 4).is_multiple_of(self.capability_align) {
-                words.push(0);
-            }
-        }
-        // Each header says where the next one is, from the struct's beginning.
-        let mut at = 0;
-        for (index, (_, body)) in chain.iter().enumerate() {
-            let next = (at + 2 + body.len()).next_multiple_of(self.capability_align / 4);
-            let next_bytes = if index + 1 < chain.len() { 24 + next as u32 * 4 } else { 0 };
-            words[at + 1] = if self.broken_chain { 24 } else { next_bytes };
-            at = next;
+            words.resize(end, 0);
         }
         info.flags = 0b11;
-        if words.len() * 4 > room {
-            info.argsz = 24 + words.len() as u32 * 4;
-            info.cap_offset = 0;
-            return Ok(0);
+        if words.len() > info.caps.len() {
+            (info.argsz, info.cap_offset) = (24 + words.len() as u32 * 4, 0);
+        } else {
+            info.caps[..words.len()].copy_from_slice(&words);
+            info.cap_offset = 24;
         }
-        info.caps[..words.len()].copy_from_slice(&words);
-        info.cap_offset = 24;
         Ok(0)
     }
 

@@ -7,7 +7,6 @@
 #[allow(dead_code, unreachable_pub, reason = "the runtime uses what the fake does not")]
 #[path = "../../../../runtime/core/src/linux/vfio/abi.rs"]
 mod abi;
-mod files;
 mod iommu;
 #[allow(dead_code, unreachable_pub, reason = "the runtime uses what the fake does not")]
 #[path = "../../../../runtime/core/src/linux/vfio/iommufd.rs"]
@@ -19,12 +18,11 @@ mod state;
 pub mod uapi;
 
 pub use self::{
-    files::Kind,
     iommu::Refused,
-    machine::{Call, Event, Machine, PciKind, Way},
+    machine::{Event, Kind, Machine, PciKind, Way},
 };
 
-use self::{files::FakeFile, request::Request, state::State};
+use self::{request::Request, state::State};
 use contigo::{
     Error,
     linux::vfio::seam::{Fd, Function, VfioKernel},
@@ -56,64 +54,52 @@ pub struct FakeVfio(Arc<Mutex<State>>);
 
 impl FakeVfio {
     /// A kernel on such a machine.
-    #[must_use]
     pub fn new(machine: Machine) -> Self {
         Self(Arc::new(Mutex::new(State::new(machine))))
     }
 
-    /// From now on the `nth` next call of this kind (0: the next) fails with `errno`.
-    pub fn fail(&self, call: Call, nth: usize, errno: Errno) {
+    /// From now on the `nth` next call of this name, as the runtime's errors have it (0: the next),
+    /// fails with `errno`.
+    pub fn fail(&self, call: &'static str, nth: usize, errno: Errno) {
         self.lock().faults.push((call, nth, errno));
     }
 
     /// The events so far.
-    #[must_use]
     pub fn log(&self) -> Vec<Event> {
         self.lock().log.clone()
     }
 
     /// How many files are open.
-    #[must_use]
     pub fn open_files(&self) -> usize {
-        self.lock().open_files
+        self.lock().open.len()
     }
 
     /// How many blocks are mapped for the device.
-    #[must_use]
     pub fn mapped(&self) -> usize {
         self.lock().iommu.len()
     }
 
     /// May the function master the bus?
-    #[must_use]
     pub fn masters(&self) -> bool {
         self.lock().pci.masters()
     }
 
     /// A register of the function's configuration space.
-    #[must_use]
     pub fn config(&self, at: usize) -> u16 {
         self.lock().pci.read(at)
     }
 
     /// The function reads memory, as its IOMMU lets it.
-    ///
-    /// # Errors
-    /// [`Refused`]
     pub fn device_read(&self, iova: u64, bytes: &mut [u8]) -> Result<(), Refused> {
         self.lock().iommu.read(iova, bytes)
     }
 
     /// The function writes memory, as its IOMMU lets it.
-    ///
-    /// # Errors
-    /// [`Refused`]
     pub fn device_write(&self, iova: u64, bytes: &[u8]) -> Result<(), Refused> {
         self.lock().iommu.write(iova, bytes)
     }
 
     /// The function raises its interrupt. Whether the program is notified.
-    #[must_use]
     pub fn raise(&self) -> bool {
         let mut state = self.lock();
         let Some((index, eventfd, masked)) = state.irq.filter(|(_, _, masked)| !*masked) else {
@@ -128,7 +114,6 @@ impl FakeVfio {
     }
 
     /// Were pages unmapped from the process that were still mapped for the device?
-    #[must_use]
     pub fn freed_too_early(&self) -> bool {
         self.lock().iommu.freed_too_early()
     }
@@ -138,11 +123,23 @@ impl FakeVfio {
     }
 
     fn file(&self, kind: Kind, fd: OwnedFd) -> Fd {
-        let mut state = self.lock();
-        state.open_files += 1;
-        state.open(kind);
+        self.lock().open.push((fd.as_raw_fd(), kind));
         // SAFETY: the file has its descriptor until it is dropped.
         unsafe { Fd::owned_by(fd.as_raw_fd(), FakeFile { fd, kind, kernel: self.clone() }) }
+    }
+}
+
+/// An open file.
+#[derive(Debug)]
+struct FakeFile {
+    fd: OwnedFd,
+    kind: Kind,
+    kernel: FakeVfio,
+}
+
+impl Drop for FakeFile {
+    fn drop(&mut self) {
+        self.kernel.lock().close(self.kind, self.fd.as_raw_fd());
     }
 }
 
@@ -170,7 +167,7 @@ unsafe impl VfioKernel for FakeVfio {
     fn device(&self, group: &Fd, name: &CStr) -> Result<Fd, i32> {
         {
             let mut state = self.lock();
-            state.strike(Call::DeviceFd)?;
+            state.strike("ioctl(VFIO_GROUP_GET_DEVICE_FD)")?;
             state.is_usable()?;
             if kind(group) != Some(Kind::Group)
                 || name.to_str() != Ok(ADDRESS)
@@ -183,11 +180,10 @@ unsafe impl VfioKernel for FakeVfio {
     }
 
     fn eventfd(&self) -> Result<Fd, i32> {
-        self.lock().strike(Call::Eventfd)?;
+        self.lock().strike("eventfd")?;
+        let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
         // SAFETY: no pointer is taken, and the descriptor is new.
-        let fd = unsafe {
-            OwnedFd::from_raw_fd(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK))
-        };
+        let fd = unsafe { OwnedFd::from_raw_fd(libc::eventfd(0, flags)) };
         Ok(self.file(Kind::Event, fd))
     }
 
@@ -200,13 +196,13 @@ unsafe impl VfioKernel for FakeVfio {
         // SAFETY: the caller's promise.
         let request = unsafe { Request::of(request, argument) }.ok_or(libc::ENOTTY)?;
         let mut state = self.lock();
-        state.strike(Call::of(&request))?;
+        state.strike(request.name())?;
         match (kind(file).ok_or(libc::EBADF)?, request) {
             (Kind::Group, Request::GroupStatus(status)) => {
                 status.flags = if state.machine.viable { uapi::VIABLE } else { 0 };
                 Ok(0)
             }
-            (Kind::Group, Request::SetContainer) => state.set_container(),
+            (Kind::Group, Request::SetContainer(container)) => state.set_container(container),
             (Kind::Container, Request::CheckExtension(extension)) => Ok(state.extension(extension)),
             (Kind::Container, Request::SetIommu(iommu)) => state.set_iommu(iommu),
             (Kind::Container, Request::Type1Info(info)) => state.machine.type1_info(info),
@@ -238,7 +234,7 @@ unsafe impl VfioKernel for FakeVfio {
 
     fn read_at(&self, file: &Fd, offset: u64, bytes: &mut [u8]) -> Result<(), i32> {
         let mut state = self.lock();
-        state.strike(Call::ReadConfig)?;
+        state.strike("pread(PCI configuration)")?;
         state
             .config_at(kind(file).ok_or(libc::EBADF)?, offset)
             .and_then(|at| state.pci.read_bytes(at, bytes))
@@ -246,7 +242,7 @@ unsafe impl VfioKernel for FakeVfio {
 
     fn write_at(&self, file: &Fd, offset: u64, bytes: &[u8]) -> Result<(), i32> {
         let mut state = self.lock();
-        state.strike(Call::WriteConfig)?;
+        state.strike("pwrite(PCI configuration)")?;
         let at = state.config_at(kind(file).ok_or(libc::EBADF)?, offset)?;
         state.pci.write_bytes(at, bytes)?;
         if at == pci::COMMAND {

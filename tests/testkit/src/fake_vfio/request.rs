@@ -9,14 +9,18 @@ use super::{
     iommufd::{self, IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange},
 };
 use nix::sys::ioctl::ioctl_num_type;
-use std::{ffi::c_void, ptr, slice};
+use std::{
+    ffi::{c_int, c_void},
+    ptr, slice,
+};
 
 /// The requests that this kernel knows.
 pub(super) enum Request<'a> {
     CheckExtension(u32),
     SetIommu(u32),
     GroupStatus(&'a mut GroupStatus),
-    SetContainer,
+    /// With the container's descriptor.
+    SetContainer(c_int),
     DeviceInfo(&'a mut DeviceInfo),
     RegionInfo(&'a mut RegionInfo),
     IrqInfo(&'a mut IrqInfo),
@@ -47,7 +51,7 @@ impl Request<'_> {
                 abi::CHECK_EXTENSION => Self::CheckExtension(number),
                 abi::SET_IOMMU => Self::SetIommu(number),
                 abi::DEVICE_RESET => Self::Reset,
-                abi::GROUP_SET_CONTAINER => Self::SetContainer,
+                abi::GROUP_SET_CONTAINER => Self::SetContainer(*argument.cast()),
                 abi::GROUP_GET_STATUS => Self::GroupStatus(&mut *argument.cast()),
                 abi::DEVICE_GET_INFO => Self::DeviceInfo(&mut *argument.cast()),
                 abi::DEVICE_GET_REGION_INFO => Self::RegionInfo(&mut *argument.cast()),
@@ -61,10 +65,7 @@ impl Request<'_> {
                 iommufd::IOAS_ALLOC => Self::IoasAlloc(&mut *argument.cast()),
                 iommufd::IOAS_IOVA_RANGES => {
                     let ask = &mut *argument.cast::<IoasIovaRanges>();
-                    #[allow(
-                        clippy::cast_possible_truncation,
-                        reason = "an address of this process"
-                    )]
+                    #[allow(clippy::cast_possible_truncation, reason = "a process's address")]
                     let place = ptr::with_exposed_provenance_mut(ask.allowed_iovas as usize);
                     let room = slice::from_raw_parts_mut(place, ask.num_iovas as usize);
                     Self::IoasIovaRanges(ask, room)
@@ -74,5 +75,29 @@ impl Request<'_> {
                 _ => return None,
             }
         })
+    }
+
+    /// Its name in the runtime's errors.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::CheckExtension(_) => "ioctl(VFIO_CHECK_EXTENSION)",
+            Self::SetIommu(_) => "ioctl(VFIO_SET_IOMMU)",
+            Self::GroupStatus(_) => "ioctl(VFIO_GROUP_GET_STATUS)",
+            Self::SetContainer(_) => "ioctl(VFIO_GROUP_SET_CONTAINER)",
+            Self::DeviceInfo(_) => "ioctl(VFIO_DEVICE_GET_INFO)",
+            Self::RegionInfo(_) => "ioctl(VFIO_DEVICE_GET_REGION_INFO)",
+            Self::IrqInfo(_) => "ioctl(VFIO_DEVICE_GET_IRQ_INFO)",
+            Self::SetIrqs(_) => "ioctl(VFIO_DEVICE_SET_IRQS)",
+            Self::Reset => "ioctl(VFIO_DEVICE_RESET)",
+            Self::BindIommufd(_) => "ioctl(VFIO_DEVICE_BIND_IOMMUFD)",
+            Self::AttachIommufdPt(_) => "ioctl(VFIO_DEVICE_ATTACH_IOMMUFD_PT)",
+            Self::Type1Info(_) => "ioctl(VFIO_IOMMU_GET_INFO)",
+            Self::MapDma(_) => "ioctl(VFIO_IOMMU_MAP_DMA)",
+            Self::UnmapDma(_) => "ioctl(VFIO_IOMMU_UNMAP_DMA)",
+            Self::IoasAlloc(_) => "ioctl(IOMMU_IOAS_ALLOC)",
+            Self::IoasIovaRanges(..) => "ioctl(IOMMU_IOAS_IOVA_RANGES)",
+            Self::IoasMap(_) => "ioctl(IOMMU_IOAS_MAP)",
+            Self::IoasUnmap(_) => "ioctl(IOMMU_IOAS_UNMAP)",
+        }
     }
 }

@@ -3,9 +3,8 @@
 
 use super::{
     abi::{IrqInfo, IrqSet, RegionInfo},
-    files::Kind,
     iommu::Iommu,
-    machine::{Call, Event, IOAS, Machine, REGION_STEP, Way},
+    machine::{Event, IOAS, Kind, Machine, REGION_STEP, Way},
     pci::Pci,
     request::Request,
     uapi,
@@ -16,14 +15,15 @@ use nix::errno::Errno;
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) machine: Machine,
-    pub(super) faults: Vec<(Call, usize, Errno)>,
+    /// Which call fails, after how many that do not, and how.
+    pub(super) faults: Vec<(&'static str, usize, Errno)>,
     pub(super) log: Vec<Event>,
-    pub(super) open_files: usize,
+    /// The open files, by their descriptors.
+    pub(super) open: Vec<(i32, Kind)>,
     pub(super) iommu: Iommu,
     pub(super) pci: Pci,
     /// Which kind signals which eventfd, and whether it is masked.
     pub(super) irq: Option<(u32, i32, bool)>,
-    group_open: bool,
     has_container: bool,
     iommu_set: bool,
     /// The descriptors of the device's file that is bound, and of the iommufd that it is bound to.
@@ -38,11 +38,10 @@ impl State {
             machine,
             faults: Vec::new(),
             log: Vec::new(),
-            open_files: 0,
+            open: Vec::new(),
             iommu: Iommu::default(),
             pci,
             irq: None,
-            group_open: false,
             has_container: false,
             iommu_set: false,
             bound: None,
@@ -51,17 +50,14 @@ impl State {
     }
 
     /// Fails where a test said so.
-    pub(super) fn strike(&mut self, call: Call) -> Result<(), i32> {
+    pub(super) fn strike(&mut self, call: &str) -> Result<(), i32> {
         let Some(index) = self.faults.iter().position(|(other, ..)| *other == call) else {
             return Ok(());
         };
-        match self.faults[index] {
-            (_, 0, errno) => {
-                self.faults.remove(index);
-                Err(errno as i32)
-            }
-            _ => {
-                self.faults[index].1 -= 1;
+        match &mut self.faults[index].1 {
+            0 => Err(self.faults.remove(index).2 as i32),
+            left => {
+                *left -= 1;
                 Ok(())
             }
         }
@@ -69,31 +65,41 @@ impl State {
 
     pub(super) fn may_open(&mut self, path: &str) -> Result<Kind, i32> {
         let (kind, call, errno) = match path {
-            "/dev/vfio/vfio" => (Kind::Container, Call::OpenContainer, self.machine.container_file),
-            "/dev/iommu" => (Kind::Iommufd, Call::OpenIommu, self.machine.iommu_file),
-            "/dev/vfio/7" => (Kind::Group, Call::OpenGroup, self.machine.group_file),
-            "/dev/vfio/devices/vfio3" => (Kind::Device, Call::OpenDevice, self.machine.device_file),
+            "/dev/vfio/vfio" => {
+                (Kind::Container, "open(/dev/vfio/vfio)", self.machine.container_file)
+            }
+            "/dev/iommu" => (Kind::Iommufd, "open(/dev/iommu)", self.machine.iommu_file),
+            "/dev/vfio/7" => (Kind::Group, "open(/dev/vfio/<group>)", self.machine.group_file),
+            "/dev/vfio/devices/vfio3" => {
+                (Kind::Device, "open(/dev/vfio/devices/vfio<number>)", self.machine.device_file)
+            }
             _ => return Err(libc::ENOENT),
         };
         self.strike(call)?;
         match kind {
             _ if errno != 0 => Err(errno),
-            Kind::Group if self.group_open || self.bound.is_some() => Err(libc::EBUSY),
+            Kind::Group if self.group_open() || self.bound.is_some() => Err(libc::EBUSY),
             _ => Ok(kind),
         }
     }
 
-    pub(super) fn open(&mut self, kind: Kind) {
-        if kind != Kind::Event {
-            self.log.push(Event::Opened(kind));
-        }
-        self.group_open |= kind == Kind::Group;
+    fn group_open(&self) -> bool {
+        self.open.iter().any(|(_, kind)| *kind == Kind::Group)
+    }
+
+    /// Is the descriptor that of an open file of this kind?
+    fn is(&self, fd: i32, kind: Kind) -> bool {
+        self.open.contains(&(fd, kind))
     }
 
     /// The last close: `vfio_pci_core_disable` stops the function; a container without a group, or
     /// an address space without its file, unmaps everything. A file that was never bound changes
     /// nothing.
     pub(super) fn close(&mut self, kind: Kind, fd: i32) {
+        self.open.retain(|(other, _)| *other != fd);
+        if kind != Kind::Event {
+            self.log.push(Event::Closed(kind));
+        }
         let bound = self.bound.is_some_and(|(device, iommufd)| device == fd || iommufd == fd);
         match kind {
             Kind::DeviceOfGroup => {
@@ -107,7 +113,7 @@ impl State {
                 self.attached = false;
             }
             Kind::Group => {
-                (self.group_open, self.has_container, self.iommu_set) = (false, false, false);
+                (self.has_container, self.iommu_set) = (false, false);
                 self.iommu.clear();
             }
             Kind::Iommufd if bound => {
@@ -127,12 +133,14 @@ impl State {
         }
     }
 
-    pub(super) fn set_container(&mut self) -> Result<i32, i32> {
-        match (self.has_container, self.machine.viable) {
-            (true, _) => return Err(libc::EINVAL),
-            (false, false) => return Err(libc::EBUSY),
-            (false, true) => self.has_container = true,
+    pub(super) fn set_container(&mut self, container: i32) -> Result<i32, i32> {
+        if self.has_container || !self.is(container, Kind::Container) {
+            return Err(libc::EINVAL);
         }
+        if !self.machine.viable {
+            return Err(libc::EBUSY);
+        }
+        self.has_container = true;
         Ok(0)
     }
 
@@ -155,14 +163,14 @@ impl State {
     }
 
     pub(super) fn bind(&mut self, device: i32, iommufd: i32) -> Result<i32, i32> {
-        match (self.group_open, self.bound, self.machine.viable) {
-            (true, ..) | (_, _, false) => Err(libc::EBUSY),
-            (_, Some(_), _) => Err(libc::EINVAL),
-            _ => {
-                self.bound = Some((device, iommufd));
-                Ok(0)
-            }
+        if self.group_open() || !self.machine.viable {
+            return Err(libc::EBUSY);
         }
+        if self.bound.is_some() || !self.is(iommufd, Kind::Iommufd) {
+            return Err(libc::EINVAL);
+        }
+        self.bound = Some((device, iommufd));
+        Ok(0)
     }
 
     pub(super) fn attach(&mut self, ioas: u32) -> Result<i32, i32> {
@@ -184,9 +192,7 @@ impl State {
         if way == Way::Iommufd && !self.attached {
             return Err(libc::ENOENT);
         }
-        self.iommu.map(vaddr, iova, size)?;
-        self.log.push(Event::Mapped { iova, size });
-        Ok(0)
+        self.iommu.map(vaddr, iova, size).map(|()| 0)
     }
 
     pub(super) fn unmap(&mut self, way: Way, iova: u64, size: &mut u64) -> Result<i32, i32> {
@@ -254,43 +260,28 @@ impl State {
     }
 
     fn irq_info(&self, info: &mut IrqInfo) -> Result<(), i32> {
-        info.count = *self
-            .machine
-            .irqs
-            .get(usize::try_from(info.index).unwrap_or(usize::MAX))
-            .ok_or(libc::EINVAL)?;
+        info.count = *self.machine.irqs.get(info.index as usize).ok_or(libc::EINVAL)?;
         info.flags = uapi::EVENTFD;
         Ok(())
     }
 
     fn set_irqs(&mut self, set: &IrqSet) -> Result<(), i32> {
-        let has = |index: u32| {
-            self.machine
-                .irqs
-                .get(usize::try_from(index).unwrap_or(usize::MAX))
-                .is_some_and(|count| *count > 0)
-        };
-        if !has(set.index) || ![uapi::INTX, uapi::MSI, uapi::MSIX].contains(&set.index) {
+        if self.machine.irqs.get(set.index as usize).is_none_or(|count| *count == 0) {
             return Err(libc::EINVAL);
         }
-        match (set.flags, set.count) {
-            (flags, 1)
-                if flags == uapi::DATA_EVENTFD | uapi::TRIGGER
-                    && set.argsz == 24
-                    && self.irq.is_none() =>
-            {
+        let (turns_on, has_none) = (uapi::DATA_EVENTFD | uapi::TRIGGER, self.irq.is_none());
+        let (turns_off, unmasks) =
+            (uapi::DATA_NONE | uapi::TRIGGER, uapi::DATA_NONE | uapi::UNMASK);
+        match (set.flags, set.count, set.argsz) {
+            (flags, 1, 24) if flags == turns_on && has_none && self.is(set.data, Kind::Event) => {
                 self.irq = Some((set.index, set.data, false));
                 self.log.push(Event::Irq(set.index, true));
             }
-            (flags, 0) if flags == uapi::DATA_NONE | uapi::TRIGGER && set.argsz == 20 => {
+            (flags, 0, 20) if flags == turns_off => {
                 self.irq = None;
                 self.log.push(Event::Irq(set.index, false));
             }
-            (flags, 1)
-                if flags == uapi::DATA_NONE | uapi::UNMASK
-                    && set.argsz == 20
-                    && set.index == uapi::INTX =>
-            {
+            (flags, 1, 20) if flags == unmasks && set.index == uapi::INTX => {
                 let (index, eventfd, _) = self.irq.ok_or(libc::EINVAL)?;
                 self.irq = Some((index, eventfd, false));
                 self.log.push(Event::Unmasked);

@@ -44,13 +44,10 @@ fn a_path_that_does_not_fit_is_refused() {
     let long = "d".repeat(300);
     for root in [&*long, "a\0b"] {
         let roots = Roots { dev: "/dev", class: root };
-        // SAFETY: there is no such device, or the file is this test\'s own.
-        let error = unsafe { UDmaBuf::open_with("udmabuf0", roots, Arc::new(RealIoctl), false) }
-            .unwrap_err();
-        assert_eq!(
-            error,
-            Error::BadName { len_bytes: root.len() + "/u-dma-buf/udmabuf0".len(), max_bytes: 255 }
-        );
+        // SAFETY: there is no such device.
+        let block = unsafe { UDmaBuf::open_with("udmabuf0", roots, Arc::new(RealIoctl), false) };
+        let len_bytes = root.len() + "/u-dma-buf/udmabuf0".len();
+        assert_eq!(block.unwrap_err(), Error::BadName { len_bytes, max_bytes: 255 });
     }
 }
 
@@ -65,18 +62,28 @@ fn device_file_alone_is_no_u_dma_buf() {
     assert_eq!(fake.open().unwrap_err(), NOT_THERE);
 }
 
+/// Opening fails so with an old module, of whose attributes `change` makes another.
+fn with_attribute(change: impl FnOnce(&FakeUDmaBuf)) -> Error {
+    let fake = FakeUDmaBuf::new(old());
+    change(&fake);
+    fake.open().unwrap_err()
+}
+
 #[test]
 fn attributes_fail_in_four_ways() {
-    for name in ["size", "phys_addr"] {
-        let fake = FakeUDmaBuf::new(old());
-        fake.remove(name);
-        assert_eq!(fake.open().unwrap_err(), Error::AttributeMissing { name });
+    let syncs = ["sync_offset", "sync_size", "sync_direction", "sync_for_cpu", "sync_for_device"];
+    for name in ["size", "phys_addr"].into_iter().chain(syncs) {
+        let missing = with_attribute(|fake| fake.remove(name));
+        assert_eq!(missing, Error::AttributeMissing { name });
+    }
+    for name in ["size", "phys_addr", "dma_coherent", "sync_mode"].into_iter().chain(syncs) {
+        let unreadable = with_attribute(|fake| fake.make_unreadable(name));
+        assert_eq!(unreadable, Error::AttributeUnreadable { name, errno: libc::EISDIR });
     }
     for name in ["size", "phys_addr", "dma_coherent", "sync_mode"] {
-        let fake = FakeUDmaBuf::new(old());
         for text in ["", "\n", "  \n"] {
-            fake.set(name, text);
-            assert_eq!(fake.open().unwrap_err(), Error::AttributeEmpty { name });
+            let empty = with_attribute(|fake| fake.set(name, text));
+            assert_eq!(empty, Error::AttributeEmpty { name });
         }
         let padded = "0".repeat(64);
         for (text, value) in [
@@ -87,37 +94,12 @@ fn attributes_fail_in_four_ways() {
             ("yes\n", 0),
             ("1\0", 1),
             (&*padded, 0),
+            ("0x10000000000000000\n", 1 << 60),
+            ("18446744073709551616\n", 1_844_674_407_370_955_161),
         ] {
-            fake.set(name, text);
-            assert_eq!(fake.open().unwrap_err(), Error::Unexpected { name, value }, "{text:?}");
+            let wrong = with_attribute(|fake| fake.set(name, text));
+            assert_eq!(wrong, Error::Unexpected { name, value }, "{text:?}");
         }
-        fake.set(name, "0x10000000000000000\n");
-        assert_eq!(fake.open().unwrap_err(), Error::Unexpected { name, value: 1 << 60 });
-        fake.set(name, "18446744073709551616\n");
-        assert_eq!(
-            fake.open().unwrap_err(),
-            Error::Unexpected { name, value: 1_844_674_407_370_955_161 }
-        );
-        fake.make_unreadable(name);
-        assert_eq!(
-            fake.open().unwrap_err(),
-            Error::AttributeUnreadable { name, errno: libc::EISDIR }
-        );
-    }
-}
-
-#[test]
-fn old_module_without_sync_is_refused() {
-    for name in ["sync_offset", "sync_size", "sync_direction", "sync_for_cpu", "sync_for_device"] {
-        let fake = FakeUDmaBuf::new(old());
-        fake.make_unreadable(name);
-        assert_eq!(
-            fake.open().unwrap_err(),
-            Error::AttributeUnreadable { name, errno: libc::EISDIR }
-        );
-        let fake = FakeUDmaBuf::new(old());
-        fake.remove(name);
-        assert_eq!(fake.open().unwrap_err(), Error::AttributeMissing { name });
     }
 }
 
@@ -127,20 +109,17 @@ fn numbers_that_cannot_be_are_refused() {
     let open = |config: Config| FakeUDmaBuf::new(config).open().unwrap_err();
     for base in [Config::default(), old()] {
         assert_eq!(open(Config { phys_addr: 0, ..base.clone() }), nonsense("phys_addr", 0));
-        let last_page = u64::MAX - 4095;
-        assert_eq!(
-            open(Config { phys_addr: last_page, ..base.clone() }),
-            nonsense("phys_addr", last_page)
-        );
+        let phys_addr = u64::MAX - 4095;
+        let beyond = nonsense("phys_addr", phys_addr);
+        assert_eq!(open(Config { phys_addr, ..base.clone() }), beyond);
         for (size_bytes, len_bytes) in [(0, 0), (63, 63), (4096 + 32, 4128)] {
             let refused = Error::BlockSize { len_bytes, need_bytes: 64, line_bytes: 64 };
             assert_eq!(open(Config { size_bytes, ..base.clone() }), refused);
         }
         assert_eq!(open(Config { sync_mode: 8, ..base }), nonsense("sync_mode", 8));
     }
-    let fake = FakeUDmaBuf::new(old());
-    fake.set("dma_coherent", "2\n");
-    assert_eq!(fake.open().unwrap_err(), nonsense("dma_coherent", 2));
+    let neither = with_attribute(|fake| fake.set("dma_coherent", "2\n"));
+    assert_eq!(neither, nonsense("dma_coherent", 2));
 }
 
 #[test]

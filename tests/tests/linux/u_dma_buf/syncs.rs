@@ -1,37 +1,20 @@
 //! Syncs: their ranges and directions, two threads, signals, and a module that goes away.
 
 use super::{BLOCK, fake, old, synced};
-use contigo::{
-    Align, Backend, Direction, Error,
-    linux::memory::u_dma_buf::seam::{DevInfo, SyncArgs, UDmaBufIoctl},
-    mem::SyncScope,
-};
+use contigo::{Backend, Direction, Error, mem::SyncScope};
 use contigo_testkit::{
     direct::DirectSync as _,
-    fake_u_dma_buf::{Command, Config, FakeIoctl, FakeUDmaBuf, Kept},
+    fake_u_dma_buf::{Command, Config, FakeUDmaBuf, Kept},
 };
-use std::{
-    fs,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU32, Ordering::SeqCst},
-    },
-    thread,
-    time::Duration,
-};
+use std::{fs, thread, time::Duration};
 
 #[test]
 fn coherent_memory_is_never_synced() {
-    for config in [
-        Config { coherent: Some(true), ..Config::default() },
-        Config { coherent: Some(true), ..old() },
-    ] {
-        let fake = FakeUDmaBuf::new(config);
+    for config in [Config::default(), old()] {
+        let fake = FakeUDmaBuf::new(Config { coherent: Some(true), ..config });
         let block = fake.open().unwrap();
-        assert_eq!(
-            (block.mapping().scope, block.mapping().coherent),
-            (SyncScope::Coherent, Some(true))
-        );
+        let mapping = block.mapping();
+        assert_eq!((mapping.scope, mapping.coherent), (SyncScope::Coherent, Some(true)));
         block.device_sync(0..64, Direction::Bidirectional).unwrap();
         assert_eq!(fake.log(), []);
     }
@@ -47,15 +30,13 @@ fn ranges_round_to_lines_inside_the_block() {
         block.device_sync(BLOCK - 1..BLOCK, Direction::Bidirectional).unwrap();
         block.cpu_sync(0..BLOCK, Direction::Bidirectional).unwrap();
         let end = BLOCK as u64;
-        assert_eq!(
-            fake.log(),
-            [
-                synced(Command::ForDevice, 64..128, Direction::ToDevice),
-                synced(Command::ForCpu, 0..128, Direction::FromDevice),
-                synced(Command::ForDevice, end - 64..end, Direction::Bidirectional),
-                synced(Command::ForCpu, 0..end, Direction::Bidirectional),
-            ]
-        );
+        let expected = [
+            synced(Command::ForDevice, 64..128, Direction::ToDevice),
+            synced(Command::ForCpu, 0..128, Direction::FromDevice),
+            synced(Command::ForDevice, end - 64..end, Direction::Bidirectional),
+            synced(Command::ForCpu, 0..end, Direction::Bidirectional),
+        ];
+        assert_eq!(fake.log(), expected);
         assert_eq!(fake.kept().owner, 0);
     }
 }
@@ -104,10 +85,9 @@ fn syncs_of_two_threads_never_overlap() {
                 let block = &block;
                 scope.spawn(move || {
                     let start = index * 4096;
+                    let range = start..start + 64 * (index + 1);
                     for _ in 0..8 {
-                        block
-                            .device_sync(start..start + 64 * (index + 1), Direction::ToDevice)
-                            .unwrap();
+                        block.device_sync(range.clone(), Direction::ToDevice).unwrap();
                     }
                 });
             }
@@ -121,102 +101,43 @@ fn syncs_of_two_threads_never_overlap() {
     }
 }
 
-/// A module that does as the fake does, after `before` said how a call ends that does not get that
-/// far.
-struct Interposed<F> {
-    module: FakeIoctl,
-    before: F,
-}
-
-impl<F: Fn() -> Result<(), i32> + Send + Sync> UDmaBufIoctl for Interposed<F> {
-    fn granule(&self) -> Align {
-        self.module.granule()
-    }
-    fn get_dev_info(&self, device: i32) -> Result<DevInfo, i32> {
-        self.module.get_dev_info(device)
-    }
-    fn get_sync(&self, device: i32) -> Result<SyncArgs, i32> {
-        self.module.get_sync(device)
-    }
-    fn set_sync(&self, device: i32, args: &SyncArgs) -> Result<(), i32> {
-        (self.before)()?;
-        self.module.set_sync(device, args)
-    }
-    fn export(&self, device: i32, size: u64) -> Result<i32, i32> {
-        self.module.export(device, size)
-    }
-    fn write_attribute(&self, file: i32, name: &'static str, text: &[u8]) -> Result<usize, i32> {
-        (self.before)()?;
-        self.module.write_attribute(file, name, text)
-    }
-}
-
 #[test]
 fn kept_lock_is_an_error() {
     let fake = fake();
-    static ENTERED: AtomicU32 = AtomicU32::new(0);
-    static HOLD: Mutex<()> = Mutex::new(());
-    let before = || {
-        // Only the first call is held: without a lock the second would get through.
-        if ENTERED.fetch_add(1, SeqCst) == 0 {
-            drop(HOLD.lock().unwrap());
-        }
-        Ok(())
-    };
-    let block = fake
-        .open_with(Arc::new(Interposed { module: fake.module().clone(), before }), false)
-        .unwrap();
-    thread::scope(|scope| {
-        let held = HOLD.lock().unwrap();
+    let block = fake.open().unwrap();
+    fake.hold(true);
+    let second = thread::scope(|scope| {
         scope.spawn(|| block.device_sync(0..64, Direction::ToDevice).unwrap());
-        while ENTERED.load(SeqCst) == 0 {
+        while fake.kept().size == 0 {
             thread::yield_now();
         }
         let second = block.cpu_sync(64..128, Direction::FromDevice);
-        drop(held);
-        assert!(matches!(second, Err(Error::Contended { .. })), "{second:?}");
+        fake.hold(false);
+        second
     });
+    assert!(matches!(second, Err(Error::Contended { .. })), "{second:?}");
     assert_eq!(fake.log(), [synced(Command::ForDevice, 0..64, Direction::ToDevice)]);
 }
 
 #[test]
 fn interrupted_write_is_retried_with_limit() {
-    let fake = FakeUDmaBuf::new(old());
-    let calls = AtomicU32::new(0);
-    let every_other =
-        move || if calls.fetch_add(1, SeqCst) & 1 == 0 { Err(libc::EINTR) } else { Ok(()) };
-    let block = fake
-        .open_with(
-            Arc::new(Interposed { module: fake.module().clone(), before: every_other }),
-            false,
-        )
-        .unwrap();
-    block.device_sync(0..64, Direction::ToDevice).unwrap();
+    let fake = FakeUDmaBuf::new(Config { interrupts: 1, ..old() });
+    fake.open().unwrap().device_sync(0..64, Direction::ToDevice).unwrap();
     assert_eq!(fake.log(), [synced(Command::ForDevice, 0..64, Direction::ToDevice)]);
-    drop(block);
-    let block = fake
-        .open_with(
-            Arc::new(Interposed { module: fake.module().clone(), before: || Err(libc::EINTR) }),
-            false,
-        )
-        .unwrap();
+    let fake = FakeUDmaBuf::new(Config { interrupts: u32::MAX, ..old() });
     let storm = Error::AttributeUnreadable { name: "sync_offset", errno: libc::EINTR };
-    assert_eq!(block.device_sync(0..64, Direction::ToDevice), Err(storm));
+    assert_eq!(fake.open().unwrap().device_sync(0..64, Direction::ToDevice), Err(storm));
 }
 
 #[test]
 fn a_module_that_vanishes_is_an_error() {
-    let fake = FakeUDmaBuf::new(Config { vanish_after: 1, ..Config::default() });
-    let block = fake.open().unwrap();
-    block.device_sync(0..64, Direction::ToDevice).unwrap();
-    let gone = Error::Os { call: "ioctl(U_DMA_BUF_IOCTL_SET_SYNC)", errno: libc::ENODEV };
-    assert_eq!(block.cpu_sync(0..64, Direction::ToDevice), Err(gone));
-
-    let fake = FakeUDmaBuf::new(Config { vanish_after: 1, ..old() });
-    let block = fake.open().unwrap();
-    block.device_sync(0..64, Direction::ToDevice).unwrap();
-    let gone = Error::AttributeUnreadable { name: "sync_offset", errno: libc::ENODEV };
-    assert_eq!(block.cpu_sync(0..64, Direction::ToDevice), Err(gone));
+    let by_ioctl = Error::Os { call: "ioctl(U_DMA_BUF_IOCTL_SET_SYNC)", errno: libc::ENODEV };
+    let by_file = Error::AttributeUnreadable { name: "sync_offset", errno: libc::ENODEV };
+    for (config, gone) in [(Config::default(), by_ioctl), (old(), by_file)] {
+        let block = FakeUDmaBuf::new(Config { vanish_after: 1, ..config }).open().unwrap();
+        block.device_sync(0..64, Direction::ToDevice).unwrap();
+        assert_eq!(block.cpu_sync(0..64, Direction::ToDevice), Err(gone));
+    }
 }
 
 #[test]

@@ -12,20 +12,19 @@ use std::fs;
 
 #[test]
 fn says_what_the_module_says() {
-    let fake = fake();
-    let block = fake.open().unwrap();
-    let mapping = block.mapping();
-    assert_eq!(
-        (mapping.len_bytes, mapping.base, mapping.bus),
-        (BLOCK, BaseAddr::Phys(PhysAddr(0x3820_0000)), Bus::Soc)
-    );
-    assert_eq!(
-        (mapping.scope, mapping.coherent),
-        (SyncScope::Range { granule_bytes: 64 }, Some(false))
-    );
-    assert_eq!((block.dma_mask_bits(), block.name()), (Some(32), "u-dma-buf"));
-    cpu_write(&block, BLOCK - 3, b"end");
-    assert_eq!(fs::read(fake.device_file()).unwrap()[BLOCK - 3..], *b"end");
+    for config in [Config::default(), old()] {
+        let fake = FakeUDmaBuf::new(config);
+        let block = fake.open().unwrap();
+        let mapping = block.mapping();
+        assert_eq!((mapping.len_bytes, mapping.bus), (BLOCK, Bus::Soc));
+        assert_eq!(mapping.base, BaseAddr::Phys(PhysAddr(0x3820_0000)));
+        let ranged = SyncScope::Range { granule_bytes: 64 };
+        assert_eq!((mapping.scope, mapping.coherent), (ranged, Some(false)));
+        assert_eq!(block.name(), "u-dma-buf");
+        cpu_write(&block, BLOCK - 3, b"end");
+        assert_eq!(fs::read(fake.device_file()).unwrap()[BLOCK - 3..], *b"end");
+    }
+    assert_eq!(fake().open().unwrap().dma_mask_bits(), Some(32));
 }
 
 #[test]
@@ -39,26 +38,12 @@ fn the_granule_is_the_machines() {
 
     let size_bytes = 64 * 1023;
     let odd = FakeUDmaBuf::new(Config { line, size_bytes, ..Config::default() });
-    assert_eq!(
-        odd.open().unwrap_err(),
-        Error::BlockSize { len_bytes: 64 * 1023, need_bytes: 256, line_bytes: 256 }
-    );
+    let no_lines = Error::BlockSize { len_bytes: 64 * 1023, need_bytes: 256, line_bytes: 256 };
+    assert_eq!(odd.open().unwrap_err(), no_lines);
     let addr = 0x3820_0040;
     let askew = FakeUDmaBuf::new(Config { line, phys_addr: addr, ..Config::default() });
     let refused = Region::new(askew.open().unwrap()).unwrap_err();
     assert_eq!(refused.error, Error::Misaligned { addr, align_bytes: 256 });
-}
-
-#[test]
-fn an_old_module_says_the_same_through_sysfs() {
-    let fake = FakeUDmaBuf::new(old());
-    fake.set("phys_addr", "0x38200000\n");
-    let mapping = fake.open().unwrap().mapping();
-    assert_eq!((mapping.len_bytes, mapping.base), (BLOCK, BaseAddr::Phys(PhysAddr(0x3820_0000))));
-    assert_eq!(
-        (mapping.scope, mapping.coherent),
-        (SyncScope::Range { granule_bytes: 64 }, Some(false))
-    );
 }
 
 #[test]
@@ -75,17 +60,8 @@ fn einval_too_means_that_there_is_no_such_ioctl() {
 #[test]
 fn optional_attributes_are_never_required() {
     let fake = fake();
-    for name in [
-        "size",
-        "phys_addr",
-        "sync_mode",
-        "dma_coherent",
-        "quirk_mmap_mode",
-        "sync_for_cpu",
-        "sync_for_device",
-    ] {
-        fake.remove(name);
-    }
+    let facts = ["size", "phys_addr", "sync_mode", "dma_coherent", "quirk_mmap_mode"];
+    facts.iter().chain(&["sync_for_cpu", "sync_for_device"]).for_each(|name| fake.remove(name));
     // No attribute states that it is coherent, or that it is not.
     assert_eq!(fake.open().unwrap().mapping().coherent, None);
 
@@ -106,10 +82,10 @@ fn last_block_of_address_space_is_possible() {
 #[test]
 fn the_block_is_exported_where_the_module_can() {
     let fake = fake();
-    let region = contigo::Region::new(fake.open().unwrap()).unwrap();
+    let region = Region::new(fake.open().unwrap()).unwrap();
     // SAFETY: no driver imports it.
     let fd = unsafe { region.export() }.unwrap();
-    let mut buf = region.alloc(64, contigo::Align::LINE).unwrap();
+    let mut buf = region.alloc(64, Align::LINE).unwrap();
     buf.view_mut::<u8>().unwrap().fill(0x3C);
     let file = fs::File::from(fd);
     let mut bytes = [0; 64];
@@ -117,7 +93,7 @@ fn the_block_is_exported_where_the_module_can() {
     assert_eq!(bytes, [0x3C; 64], "the same memory");
     let old = FakeUDmaBuf::new(old());
     // SAFETY: as above.
-    let refused = unsafe { contigo::Region::new(old.open().unwrap()).unwrap().export() }.map(drop);
+    let refused = unsafe { Region::new(old.open().unwrap()).unwrap().export() }.map(drop);
     assert_eq!(
         refused,
         Err(Error::Os { call: "ioctl(U_DMA_BUF_IOCTL_EXPORT)", errno: libc::ENOTTY })

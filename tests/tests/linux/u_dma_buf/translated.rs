@@ -1,7 +1,7 @@
 //! Nodes behind a translation: their addresses are bus addresses, and are not taken for others.
 
 use super::old;
-use contigo::{Backend, DevAddr, Error, PhysAddr, types::BaseAddr};
+use contigo::{Backend, DevAddr, Error, PhysAddr, linux::memory::UDmaBuf, types::BaseAddr};
 use contigo_testkit::fake_u_dma_buf::{Config, FakeUDmaBuf};
 use std::fs;
 
@@ -27,10 +27,8 @@ fn translated_node_has_a_bus_address() {
     // A module that cannot say what it does had the quirk on ARM.
     let fake = FakeUDmaBuf::new(Config { quirk_mmap_mode: 0, ..old() });
     fs::create_dir_all(fake.class_dir().join("device/iommu_group")).unwrap();
-    assert_eq!(
-        fake.open_translated().unwrap_err(),
-        Error::AttributeMissing { name: "quirk_mmap_mode" }
-    );
+    let silent = Error::AttributeMissing { name: "quirk_mmap_mode" };
+    assert_eq!(fake.open_translated().unwrap_err(), silent);
 }
 
 #[test]
@@ -43,26 +41,17 @@ fn translated_address_is_not_physical() {
     ] {
         let fake = FakeUDmaBuf::new(Config { quirk_mmap_mode: 1, ..Config::default() });
         let device = fake.class_dir().join("device");
-        std::fs::create_dir_all(device.join("of_node")).unwrap();
-        std::fs::write(device.join(kind), bytes).unwrap();
-        match fake.open() {
-            Ok(block) => assert!(
-                !refused && block.mapping().base == BaseAddr::Phys(PhysAddr(0x3820_0000)),
-                "{kind}"
-            ),
-            Err(error) => {
-                assert!(refused && matches!(error, Error::Unsupported { .. }), "{kind}: {error}")
-            }
-        }
-        match fake.open_translated() {
-            Ok(block) => assert!(
-                refused && block.mapping().base == BaseAddr::Dev(DevAddr(0x3820_0000)),
-                "{kind}"
-            ),
-            Err(error) => {
-                assert!(!refused && matches!(error, Error::Unsupported { .. }), "{kind}: {error}")
-            }
-        }
+        fs::create_dir_all(device.join("of_node")).unwrap();
+        fs::write(device.join(kind), bytes).unwrap();
+        let base = |opened: Result<UDmaBuf, Error>| opened.map(|block| block.mapping().base);
+        let (plain, translated) = (base(fake.open()), base(fake.open_translated()));
+        let (right, wrong, base) = if refused {
+            (translated, plain, BaseAddr::Dev(DevAddr(0x3820_0000)))
+        } else {
+            (plain, translated, BaseAddr::Phys(PhysAddr(0x3820_0000)))
+        };
+        assert_eq!(right, Ok(base), "{kind}");
+        assert!(matches!(wrong, Err(Error::Unsupported { .. })), "{kind}: {wrong:?}");
     }
 }
 
@@ -82,13 +71,13 @@ fn translation_is_found_as_in_the_kernel() {
     ] {
         let fake = FakeUDmaBuf::new(Config { quirk_mmap_mode: 1, ..Config::default() });
         let mut bus = fake.class_dir().join("tree/top/middle/near");
-        std::fs::create_dir_all(bus.join("node")).unwrap();
-        std::fs::create_dir(fake.class_dir().join("device")).unwrap();
+        fs::create_dir_all(bus.join("node")).unwrap();
+        fs::create_dir(fake.class_dir().join("device")).unwrap();
         std::os::unix::fs::symlink(bus.join("node"), fake.class_dir().join("device/of_node"))
             .unwrap();
         for ranges in buses {
             if let Some(bytes) = ranges {
-                std::fs::write(bus.join("dma-ranges"), bytes).unwrap();
+                fs::write(bus.join("dma-ranges"), bytes).unwrap();
             }
             bus.pop();
         }

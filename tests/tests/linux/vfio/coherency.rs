@@ -1,10 +1,9 @@
 //! Who keeps the caches in step, by what the kernel, the IOMMU and the function say.
 
-use super::{opened, refused, unsuitable};
+use super::{open, opened, refused, unsuitable};
 use contigo::{Backend, Error, mem::SyncScope};
-use contigo_testkit::fake_vfio::{Call, FakeVfio, Machine, PciKind, Way};
+use contigo_testkit::fake_vfio::{FakeVfio, Machine, PciKind, Way};
 use nix::errno::Errno;
-use std::sync::Arc;
 
 /// The device control register of the fake's PCI Express capability.
 const DEVICE_CONTROL: usize = 0x78;
@@ -66,11 +65,7 @@ fn function_may_not_bypass_the_caches() {
     assert!(vfio.port().coherent && kernel.config(DEVICE_CONTROL) & ENABLE_NO_SNOOP != 0);
     // The answer to that question is not a promise: the function is asked then.
     let kernel = FakeVfio::new(Machine { enforces_snooping: true, ..Machine::with(Way::Group) });
-    kernel.fail(Call::CheckExtension, 1, Errno::EINVAL);
-    let vfio = contigo::linux::vfio::Vfio::open_from(
-        Arc::new(kernel.clone()),
-        contigo_testkit::fake_vfio::ADDRESS,
-    )
-    .unwrap();
+    kernel.fail("ioctl(VFIO_CHECK_EXTENSION)", 1, Errno::EINVAL);
+    let vfio = open(&kernel).unwrap();
     assert!(vfio.port().coherent && kernel.config(DEVICE_CONTROL) & ENABLE_NO_SNOOP == 0);
 }

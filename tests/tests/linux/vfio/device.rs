@@ -1,13 +1,13 @@
 //! Registers, interrupts, bus mastering.
 
-use super::{opened, unsuitable};
+use super::{opened, refused, unsuitable};
 use contigo::{
     Device, Error, Mmio, Wait,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
 };
-use contigo_testkit::fake_vfio::{Call, Event, FakeVfio, Machine, Way, uapi::MSI};
+use contigo_testkit::fake_vfio::{Event, FakeVfio, Machine, Way, uapi::MSI};
 use nix::errno::Errno;
-use std::{cell::Cell, mem};
+use std::{cell::Cell, mem, thread, time::Duration};
 
 fn open(vfio: &Vfio, interrupt: Interrupt) -> Result<VfioDevice, Error> {
     VfioDevice::open(vfio, 0, interrupt)
@@ -35,15 +35,12 @@ fn reset_before_mastering_and_stopped_on_drop() {
 #[test]
 fn unresettable_device_must_be_at_rest() {
     let (kernel, vfio) = opened(Machine { resets: false, ..Machine::default() });
-    assert_eq!(
-        unsuitable(open(&vfio, Interrupt::Any).unwrap_err()),
-        ("the kernel knows no reset for this PCI function alone", 0)
-    );
-    assert_eq!(
-        // SAFETY: nothing drives it.
-        unsuitable(unsafe { vfio.reset() }.unwrap_err()),
-        ("the kernel knows no reset for this PCI function alone", 0)
-    );
+    // SAFETY: nothing drives it.
+    let reset = unsafe { vfio.reset() };
+    for refused in [open(&vfio, Interrupt::Any).map(drop), reset] {
+        let no_reset = "the kernel knows no reset for this PCI function alone";
+        assert_eq!(unsuitable(refused.unwrap_err()), (no_reset, 0));
+    }
     assert!(!kernel.masters());
     let asked = Cell::new(0);
     let busy = |device: &mut VfioDevice| {
@@ -68,29 +65,25 @@ fn unresettable_device_must_be_at_rest() {
 
 #[test]
 fn its_registers_have_one_owner() {
+    let again = |vfio: &Vfio| open(vfio, Interrupt::Any).map(drop);
     let (kernel, vfio) = opened(Machine::default());
     let device = open(&vfio, Interrupt::Any).unwrap();
-    assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(Error::HasDriver));
+    assert_eq!(again(&vfio), Err(Error::HasDriver));
     assert!(kernel.masters(), "the first one is unharmed");
     drop(device);
-    let device = open(&vfio, Interrupt::Any).unwrap();
-    mem::forget(device);
-    assert_eq!(
-        open(&vfio, Interrupt::Any).map(drop),
-        Err(Error::HasDriver),
-        "a forgotten one may still write"
-    );
+    mem::forget(open(&vfio, Interrupt::Any).unwrap());
+    assert_eq!(again(&vfio), Err(Error::HasDriver), "a forgotten one may still write");
 
     // A device whose bus mastering cannot be turned off is not opened again.
     let (kernel, vfio) = opened(Machine::default());
     let device = open(&vfio, Interrupt::Any).unwrap();
-    kernel.fail(Call::WriteConfig, 0, Errno::EIO);
+    kernel.fail("pwrite(PCI configuration)", 0, Errno::EIO);
     drop(device);
-    assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(Error::HasDriver));
+    assert_eq!(again(&vfio), Err(Error::HasDriver));
     // A failure to turn off the interrupt alone is harmless: bus mastering still ends.
     let (kernel, vfio) = opened(Machine::default());
     let device = open(&vfio, Interrupt::Any).unwrap();
-    kernel.fail(Call::SetIrqs, 0, Errno::EIO);
+    kernel.fail("ioctl(VFIO_DEVICE_SET_IRQS)", 0, Errno::EIO);
     drop(device);
     assert!(!kernel.masters());
 }
@@ -116,29 +109,21 @@ fn registers_are_read_and_written_where_they_are() {
 #[test]
 fn bars_that_cannot_be_mapped_whole_are_refused() {
     let (_kernel, vfio) = opened(Machine::default());
+    let refused = |bar| VfioDevice::open(&vfio, bar, Interrupt::Any).unwrap_err();
     for bar in [6, 7, 255] {
-        let refused = VfioDevice::open(&vfio, bar, Interrupt::Any).map(drop);
-        assert_eq!(
-            refused,
-            Err(Error::Argument { name: "bar", value: bar.into(), min: 0, max: 5, multiple_of: 1 })
-        );
+        let value = bar.into();
+        let beyond = Error::Argument { name: "bar", value, min: 0, max: 5, multiple_of: 1 };
+        assert_eq!(refused(bar), beyond);
     }
-    assert_eq!(
-        unsuitable(VfioDevice::open(&vfio, 5, Interrupt::Any).unwrap_err()),
-        ("this BAR cannot be mapped", 0)
-    );
-    for machine in [
-        Machine { maps: false, ..Machine::default() },
-        Machine { bar_bytes: 0, ..Machine::default() },
-        Machine { bar_capability: Some(1), ..Machine::default() },
-        Machine { bar_capability: Some(u16::MAX), ..Machine::default() },
+    let (unmappable, kept) = ("this BAR cannot be mapped", "the kernel keeps parts of this BAR");
+    assert_eq!(unsuitable(refused(5)), (unmappable, 0));
+    for (what, machine) in [
+        (unmappable, Machine { maps: false, ..Machine::default() }),
+        (unmappable, Machine { bar_bytes: 0, ..Machine::default() }),
+        (kept, Machine { bar_capability: Some(1), ..Machine::default() }),
+        (kept, Machine { bar_capability: Some(u16::MAX), ..Machine::default() }),
     ] {
         let (kernel, vfio) = opened(machine.clone());
-        let what = if machine.bar_capability.is_some() {
-            "the kernel keeps parts of this BAR"
-        } else {
-            "this BAR cannot be mapped"
-        };
         assert_eq!(unsuitable(open(&vfio, Interrupt::Any).unwrap_err()), (what, 0), "{machine:?}");
         assert!(!kernel.masters());
     }
@@ -171,11 +156,8 @@ fn the_first_interrupt_that_there_is() {
         match (open(&vfio, wanted), got) {
             (Ok(device), Some(got)) => {
                 assert_eq!(device.interrupt(), got, "{irqs:?}, {wanted:?}");
-                assert_eq!(
-                    device.raw_fd().is_some(),
-                    got == Msi || got == MsiX,
-                    "only a wait unmasks the line"
-                );
+                let messages = got == Msi || got == MsiX;
+                assert_eq!(device.raw_fd().is_some(), messages, "only a wait unmasks the line");
                 assert_eq!(kernel.raise(), got != Polled);
             }
             (Err(error), None) => {
@@ -190,90 +172,72 @@ fn the_first_interrupt_that_there_is() {
 fn wait_ends_at_interrupt_or_its_limit() {
     for interrupt in [Interrupt::Msi, Interrupt::MsiX, Interrupt::Intx] {
         let (kernel, vfio) = opened(Machine { irqs: [1, 1, 1], ..Machine::default() });
-        let mut device = open(&vfio, interrupt).unwrap();
-        let timed = |device: &mut VfioDevice, timeout_us| {
+        let device = open(&vfio, interrupt).unwrap();
+        let timed = |timeout_us| {
             let begin_us = device.now_us();
             device.wait_at_most(timeout_us).unwrap();
             device.now_us() - begin_us
         };
-        assert_eq!(
-            device.raw_fd().is_some(),
-            interrupt != Interrupt::Intx,
-            "only a wait unmasks the line"
-        );
         assert!(kernel.raise());
-        assert!(timed(&mut device, 10_000_000) < 5_000_000, "{interrupt:?} came before the wait");
-        assert!(timed(&mut device, 20_000) >= 19_000, "its count was taken: the next wait lasts");
-        std::thread::scope(|scope| {
+        assert!(timed(10_000_000) < 5_000_000, "{interrupt:?} came before the wait");
+        assert!(timed(20_000) >= 19_000, "its count was taken: the next wait lasts");
+        thread::scope(|scope| {
             scope.spawn(|| {
-                std::thread::sleep(std::time::Duration::from_millis(30));
+                thread::sleep(Duration::from_millis(30));
                 assert!(kernel.raise());
             });
-            let waited_us = timed(&mut device, 10_000_000);
-            assert!(
-                (1_000..5_000_000).contains(&waited_us),
-                "{interrupt:?} came after {waited_us} us"
-            );
+            let waited_us = timed(10_000_000);
+            assert!((1_000..5_000_000).contains(&waited_us), "{interrupt:?}: {waited_us} us");
         });
-        assert_eq!(timed(&mut device, 0) / 1_000_000, 0);
+        assert_eq!(timed(0) / 1_000_000, 0);
         assert!(kernel.raise(), "after the wait it may come again");
-        assert_eq!(
-            kernel.raise(),
-            interrupt != Interrupt::Intx,
-            "a level is masked until the next wait"
-        );
-        assert_eq!(kernel.log().contains(&Event::Unmasked), interrupt == Interrupt::Intx);
+        let is_level = interrupt == Interrupt::Intx;
+        assert_eq!(kernel.raise(), !is_level, "a level is masked until the next wait");
+        assert_eq!(kernel.log().contains(&Event::Unmasked), is_level);
     }
     let (kernel, vfio) = opened(Machine { irqs: [1, 0, 0], ..Machine::default() });
     let device = open(&vfio, Interrupt::Intx).unwrap();
-    kernel.fail(Call::SetIrqs, 0, Errno::EIO);
-    assert_eq!(
-        device.wait_at_most(1),
-        Err(Error::Os { call: "ioctl(VFIO_DEVICE_SET_IRQS)", errno: Errno::EIO as i32 })
-    );
-    let polled = {
-        drop(device);
-        open(&vfio, Interrupt::Polled).unwrap()
-    };
+    kernel.fail("ioctl(VFIO_DEVICE_SET_IRQS)", 0, Errno::EIO);
+    let failed = Error::Os { call: "ioctl(VFIO_DEVICE_SET_IRQS)", errno: Errno::EIO as i32 };
+    assert_eq!(device.wait_at_most(1), Err(failed));
+    drop(device);
+    let polled = open(&vfio, Interrupt::Polled).unwrap();
     assert!(polled.wait_at_most(u32::MAX).is_ok(), "a pause, whatever the limit");
 }
 
 #[test]
 fn failed_call_gives_registers_back() {
-    let os = |call, errno: Errno| Error::Os { call, errno: errno as i32 };
-    for (call, nth, expected) in [
-        (Call::WriteConfig, 0, os("pwrite(PCI configuration)", Errno::EIO)),
-        (Call::ReadConfig, 1, os("pread(PCI configuration)", Errno::EIO)),
-        (Call::RegionInfo, 0, os("ioctl(VFIO_DEVICE_GET_REGION_INFO)", Errno::EIO)),
-        (Call::IrqInfo, 0, os("ioctl(VFIO_DEVICE_GET_IRQ_INFO)", Errno::EIO)),
-        (Call::Eventfd, 0, os("eventfd", Errno::EIO)),
-        (Call::SetIrqs, 0, os("ioctl(VFIO_DEVICE_SET_IRQS)", Errno::EIO)),
-        (Call::Reset, 0, os("ioctl(VFIO_DEVICE_RESET)", Errno::EIO)),
-        (Call::WriteConfig, 1, os("pwrite(PCI configuration)", Errno::EIO)),
-        (Call::ReadConfig, 3, os("pread(PCI configuration)", Errno::EIO)),
+    for (call, nth) in [
+        ("pwrite(PCI configuration)", 0),
+        ("pread(PCI configuration)", 1),
+        ("ioctl(VFIO_DEVICE_GET_REGION_INFO)", 0),
+        ("ioctl(VFIO_DEVICE_GET_IRQ_INFO)", 0),
+        ("eventfd", 0),
+        ("ioctl(VFIO_DEVICE_SET_IRQS)", 0),
+        ("ioctl(VFIO_DEVICE_RESET)", 0),
+        ("pwrite(PCI configuration)", 1),
+        ("pread(PCI configuration)", 3),
     ] {
+        let expected = Error::Os { call, errno: Errno::EIO as i32 };
         let (kernel, vfio) = opened(Machine::default());
         let files = kernel.open_files();
         kernel.fail(call, nth, Errno::EIO);
-        assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(expected), "{call:?} {nth}");
-        assert!(!kernel.masters(), "{call:?} {nth}");
-        assert_eq!(kernel.open_files(), files, "{call:?} {nth}: no eventfd stays");
-        assert!(open(&vfio, Interrupt::Any).is_ok(), "{call:?} {nth}");
+        assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(expected), "{call} {nth}");
+        assert!(!kernel.masters(), "{call} {nth}");
+        assert_eq!(kernel.open_files(), files, "{call} {nth}: no eventfd stays");
+        assert!(open(&vfio, Interrupt::Any).is_ok(), "{call} {nth}");
     }
 }
 
 #[test]
 fn command_register_that_drops_bits_is_refused() {
+    let unexpected = |value| Error::Unexpected { name: "the PCI command register", value };
     // Memory space stays off: the function would not answer.
     let kernel = FakeVfio::new(Machine { command_mask: 0b100, ..Machine::default() });
-    assert_eq!(
-        super::refused(&kernel),
-        Error::Unexpected { name: "the PCI command register", value: 0 }
-    );
+    assert_eq!(refused(&kernel), unexpected(0));
     // It cannot master the bus.
     let (_kernel, vfio) = opened(Machine { command_mask: 0b010, ..Machine::default() });
-    let refused = open(&vfio, Interrupt::Any).map(drop);
-    assert_eq!(refused, Err(Error::Unexpected { name: "the PCI command register", value: 0b010 }));
+    assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(unexpected(0b010)));
 }
 
 #[test]
@@ -285,11 +249,9 @@ fn a_reset_from_outside() {
     let reset = || unsafe { vfio.reset() };
     reset().unwrap();
     assert_eq!(kernel.log()[before..], [Event::Reset]);
-    kernel.fail(Call::Reset, 0, Errno::EAGAIN);
-    assert_eq!(
-        reset(),
-        Err(Error::Os { call: "ioctl(VFIO_DEVICE_RESET)", errno: Errno::EAGAIN as i32 })
-    );
+    kernel.fail("ioctl(VFIO_DEVICE_RESET)", 0, Errno::EAGAIN);
+    let failed = Error::Os { call: "ioctl(VFIO_DEVICE_RESET)", errno: Errno::EAGAIN as i32 };
+    assert_eq!(reset(), Err(failed));
     assert!(kernel.masters(), "a configured function stays configured");
     drop(device);
 }

@@ -1,10 +1,8 @@
 //! Opening: by which files, what is refused, and that nothing stays open.
 
-use super::{opened, refused, unsuitable};
+use super::{open, opened, refused, unsuitable};
 use contigo::{Bus, Error, Region, linux::vfio::Vfio, types::BaseAddr};
-use contigo_testkit::fake_vfio::{
-    ADDRESS, Call, Event, FakeVfio, GROUP, Kind, Machine, PciKind, Way,
-};
+use contigo_testkit::fake_vfio::{Event, FakeVfio, GROUP, Kind, Machine, Way};
 use nix::{errno::Errno, libc};
 use std::sync::Arc;
 
@@ -25,8 +23,7 @@ fn the_devices_file_comes_before_the_groups() {
         let memory = vfio.memory(1).unwrap();
         let files = if by_iommufd { 2 } else { 3 };
         assert_eq!((kernel.open_files(), kernel.mapped(), kernel.masters()), (files, 1, false));
-        drop(memory);
-        drop(vfio);
+        drop((memory, vfio));
         assert_eq!((kernel.open_files(), kernel.mapped()), (0, 0));
     }
     let (_, vfio) = opened(Machine { device: None, ..Machine::default() });
@@ -54,122 +51,93 @@ fn the_device_is_closed_before_its_address_space() {
 
 #[test]
 fn failed_call_is_named_leaves_none_open() {
-    let io = Errno::EIO;
     let by_group = [
-        (Call::OpenGroup, "open(/dev/vfio/<group>)"),
-        (Call::OpenContainer, "open(/dev/vfio/vfio)"),
-        (Call::GroupStatus, "ioctl(VFIO_GROUP_GET_STATUS)"),
-        (Call::SetContainer, "ioctl(VFIO_GROUP_SET_CONTAINER)"),
-        (Call::CheckExtension, "ioctl(VFIO_CHECK_EXTENSION)"),
-        (Call::SetIommu, "ioctl(VFIO_SET_IOMMU)"),
-        (Call::DeviceFd, "ioctl(VFIO_GROUP_GET_DEVICE_FD)"),
-        (Call::Type1Info, "ioctl(VFIO_IOMMU_GET_INFO)"),
+        "open(/dev/vfio/<group>)",
+        "open(/dev/vfio/vfio)",
+        "ioctl(VFIO_GROUP_GET_STATUS)",
+        "ioctl(VFIO_GROUP_SET_CONTAINER)",
+        "ioctl(VFIO_CHECK_EXTENSION)",
+        "ioctl(VFIO_SET_IOMMU)",
+        "ioctl(VFIO_GROUP_GET_DEVICE_FD)",
+        "ioctl(VFIO_IOMMU_GET_INFO)",
     ];
     let by_iommufd = [
-        (Call::OpenDevice, "open(/dev/vfio/devices/vfio<number>)"),
-        (Call::OpenIommu, "open(/dev/iommu)"),
-        (Call::BindIommufd, "ioctl(VFIO_DEVICE_BIND_IOMMUFD)"),
-        (Call::IoasAlloc, "ioctl(IOMMU_IOAS_ALLOC)"),
-        (Call::AttachIommufdPt, "ioctl(VFIO_DEVICE_ATTACH_IOMMUFD_PT)"),
-        (Call::IoasIovaRanges, "ioctl(IOMMU_IOAS_IOVA_RANGES)"),
+        "open(/dev/vfio/devices/vfio<number>)",
+        "open(/dev/iommu)",
+        "ioctl(VFIO_DEVICE_BIND_IOMMUFD)",
+        "ioctl(IOMMU_IOAS_ALLOC)",
+        "ioctl(VFIO_DEVICE_ATTACH_IOMMUFD_PT)",
+        "ioctl(IOMMU_IOAS_IOVA_RANGES)",
     ];
     let both = [
-        (Call::DeviceInfo, "ioctl(VFIO_DEVICE_GET_INFO)"),
-        (Call::RegionInfo, "ioctl(VFIO_DEVICE_GET_REGION_INFO)"),
-        (Call::ReadConfig, "pread(PCI configuration)"),
-        (Call::WriteConfig, "pwrite(PCI configuration)"),
+        "ioctl(VFIO_DEVICE_GET_INFO)",
+        "ioctl(VFIO_DEVICE_GET_REGION_INFO)",
+        "pread(PCI configuration)",
+        "pwrite(PCI configuration)",
     ];
-    let of = |way, calls: &[(Call, &'static str)]| {
-        calls.iter().map(|(call, name)| (way, *call, *name)).collect::<Vec<_>>()
-    };
-    let all = [
-        of(Way::Group, &by_group),
-        of(Way::Group, &both),
-        of(Way::Iommufd, &by_iommufd),
-        of(Way::Iommufd, &both),
-    ]
-    .concat();
-    for (way, call, name) in all {
-        let kernel = FakeVfio::new(Machine::with(way));
-        kernel.fail(call, 0, io);
-        assert_eq!(
-            refused(&kernel),
-            Error::Os { call: name, errno: io as i32 },
-            "{way:?} {call:?}"
-        );
-        assert!(
-            Vfio::open_from(Arc::new(kernel), ADDRESS).is_ok(),
-            "{way:?}: it opens after {call:?} failed once"
-        );
+    for (way, calls) in [(Way::Group, &by_group[..]), (Way::Iommufd, &by_iommufd)] {
+        for call in calls.iter().copied().chain(both) {
+            let kernel = FakeVfio::new(Machine::with(way));
+            kernel.fail(call, 0, Errno::EIO);
+            let error = Error::Os { call, errno: Errno::EIO as i32 };
+            assert_eq!(refused(&kernel), error, "{way:?}");
+            assert!(open(&kernel).is_ok(), "{way:?}: it opens after {call} failed once");
+        }
     }
 }
 
 #[test]
 fn what_an_administrator_can_mend_is_said() {
-    let group = Machine::with(Way::Group);
+    let (base, group) = (Machine::default(), Machine::with(Way::Group));
+    let not_viable = "the IOMMU group, which is not viable,";
+    let no_iommu = ("the device's group of vfio-noiommu", GROUP.into());
+    let not_bound = ("the PCI device is not bound to vfio-pci", 0);
+    let no_pci = ("this VFIO device is no PCI device", 0);
+    let unfindable = Machine { group_file: libc::ENOENT, device: None, ..base.clone() };
     for (machine, expected) in [
-        (
-            Machine { group: None, ..Machine::default() },
-            ("no IOMMU stands before the PCI device", 0),
-        ),
-        (
-            Machine { no_iommu: true, ..Machine::default() },
-            ("the device's group of vfio-noiommu", GROUP.into()),
-        ),
-        (
-            Machine { no_iommu: true, ..group.clone() },
-            ("the device's group of vfio-noiommu", GROUP.into()),
-        ),
-        (
-            Machine { viable: false, ..group.clone() },
-            ("the IOMMU group, which is not viable,", GROUP.into()),
-        ),
-        (Machine { bound: false, ..group.clone() }, ("the PCI device is not bound to vfio-pci", 0)),
-        (
-            Machine { group_file: libc::ENOENT, device: None, ..Machine::default() },
-            ("the PCI device is not bound to vfio-pci", 0),
-        ),
+        (Machine { group: None, ..base.clone() }, ("no IOMMU stands before the PCI device", 0)),
+        (Machine { no_iommu: true, ..base.clone() }, no_iommu),
+        (Machine { no_iommu: true, ..group.clone() }, no_iommu),
+        (Machine { viable: false, ..group.clone() }, (not_viable, GROUP.into())),
+        (Machine { bound: false, ..group.clone() }, not_bound),
+        (unfindable, not_bound),
         (Machine { type1: false, ..group.clone() }, ("the kernel has no VFIO_TYPE1v2_IOMMU", 0)),
-        (Machine { is_pci: false, ..Machine::default() }, ("this VFIO device is no PCI device", 0)),
-        (Machine { is_pci: false, ..group.clone() }, ("this VFIO device is no PCI device", 0)),
-        (
-            Machine { pci: PciKind::ExpressStubborn, ..group.clone() },
-            ("Enable No Snoop of the PCI function", 0x820),
-        ),
+        (Machine { is_pci: false, ..base.clone() }, no_pci),
+        (Machine { is_pci: false, ..group.clone() }, no_pci),
     ] {
         assert_eq!(unsuitable(refused(&FakeVfio::new(machine))), expected);
     }
-    // Between the question and the call another driver was bound to a device of the group.
-    let kernel = FakeVfio::new(group.clone());
-    kernel.fail(Call::SetContainer, 0, Errno::EBUSY);
-    assert_eq!(unsuitable(refused(&kernel)).0, "the IOMMU group, which is not viable,");
-    for (machine, call) in [(group, Call::SetIommu), (Machine::default(), Call::BindIommufd)] {
-        let kernel = FakeVfio::new(machine);
-        kernel.fail(call, 0, Errno::EPERM);
-        assert_eq!(unsuitable(refused(&kernel)), ("the device's interrupts are not isolated", 0));
+    let not_isolated = ("the device's interrupts are not isolated", 0);
+    let no_space = "an address space of the device's own in the IOMMU";
+    for (machine, call, errno, expected) in [
+        // Between the question and the call another driver was bound to a device of the group.
+        (&group, "ioctl(VFIO_GROUP_SET_CONTAINER)", Errno::EBUSY, (not_viable, GROUP.into())),
+        (&group, "ioctl(VFIO_SET_IOMMU)", Errno::EPERM, not_isolated),
+        (&base, "ioctl(VFIO_DEVICE_BIND_IOMMUFD)", Errno::EPERM, not_isolated),
+        (
+            &base,
+            "ioctl(VFIO_DEVICE_ATTACH_IOMMUFD_PT)",
+            Errno::EINVAL,
+            (no_space, Errno::EINVAL as u64),
+        ),
+    ] {
+        let kernel = FakeVfio::new(machine.clone());
+        kernel.fail(call, 0, errno);
+        assert_eq!(unsuitable(refused(&kernel)), expected, "{call}");
     }
-    let kernel = FakeVfio::new(Machine::default());
-    kernel.fail(Call::AttachIommufdPt, 0, Errno::EINVAL);
-    assert_eq!(
-        unsuitable(refused(&kernel)),
-        ("an address space of the device's own in the IOMMU", Errno::EINVAL as u64)
-    );
 }
 
 #[test]
 fn files_that_are_not_this_users_are_named() {
-    let kernel = FakeVfio::new(Machine {
-        device_file: libc::EACCES,
-        group_file: libc::EACCES,
-        ..Machine::default()
-    });
-    assert_eq!(
-        refused(&kernel),
-        Error::Os { call: "open(/dev/vfio/<group>)", errno: libc::EACCES }
-    );
-    let kernel =
-        FakeVfio::new(Machine { container_file: libc::EACCES, ..Machine::with(Way::Group) });
-    assert_eq!(refused(&kernel), Error::Os { call: "open(/dev/vfio/vfio)", errno: libc::EACCES });
+    let base = Machine::default();
+    let no_group = Machine { device_file: libc::EACCES, group_file: libc::EACCES, ..base };
+    let no_container = Machine { container_file: libc::EACCES, ..Machine::with(Way::Group) };
+    for (machine, call) in
+        [(no_group, "open(/dev/vfio/<group>)"), (no_container, "open(/dev/vfio/vfio)")]
+    {
+        let denied = Error::Os { call, errno: libc::EACCES };
+        assert_eq!(refused(&FakeVfio::new(machine)), denied);
+    }
 }
 
 #[test]
@@ -181,22 +149,16 @@ fn a_device_opens_once() {
     ] {
         let (kernel, first) = opened(machine);
         let files = kernel.open_files();
-        assert_eq!(
-            Vfio::open_from(Arc::new(kernel.clone()), ADDRESS).unwrap_err(),
-            Error::InUse { errno }
-        );
+        assert_eq!(open(&kernel).unwrap_err(), Error::InUse { errno });
         assert_eq!(kernel.open_files(), files, "the second one's files are closed");
         assert!(first.memory(4096).is_ok(), "and the first one is unharmed");
         drop(first);
-        assert!(Vfio::open_from(Arc::new(kernel), ADDRESS).is_ok());
+        assert!(open(&kernel).is_ok());
     }
     // By the group, while it is open by the device's file: the kernel keeps them apart.
     let (kernel, _first) = opened(Machine::default());
-    kernel.fail(Call::OpenDevice, 0, Errno::EACCES);
-    assert_eq!(
-        Vfio::open_from(Arc::new(kernel), ADDRESS).unwrap_err(),
-        Error::InUse { errno: libc::EBUSY }
-    );
+    kernel.fail("open(/dev/vfio/devices/vfio<number>)", 0, Errno::EACCES);
+    assert_eq!(open(&kernel).unwrap_err(), Error::InUse { errno: libc::EBUSY });
 }
 
 #[test]
@@ -240,41 +202,29 @@ fn the_window_is_what_the_kernel_allows() {
         let (_kernel, vfio) = opened(machine);
         (vfio.port().window, vfio.port().addr_bits)
     };
+    let refused = |machine| refused(&FakeVfio::new(machine));
+    let whole = ((0, 0xFFFF_FFFF_FFFF), 48);
     for way in [Way::Group, Way::Iommufd] {
-        assert_eq!(window(Machine::with(way)), ((0, 0xFFFF_FFFF_FFFF), 48));
-        let one = Machine { ranges: vec![(0x1000_0000, 0x1FFF_FFFF)], ..Machine::with(way) };
-        assert_eq!(window(one), ((0x1000_0000, 0x1FFF_FFFF), 29));
-        let many = Machine { ranges: vec![(0, 0xFFF); 33], ..Machine::with(way) };
-        assert_eq!(
-            refused(&FakeVfio::new(many)),
-            Error::TooMany { what: "ranges of I/O addresses for one device", most: 32 }
-        );
-        let backwards = Machine { ranges: vec![(0x2000, 0x1000)], ..Machine::with(way) };
-        assert!(matches!(
-            refused(&FakeVfio::new(backwards)),
-            Error::Unexpected { value: 0x2000, .. }
-        ));
-        let none = Machine { ranges: vec![], ..Machine::with(way) };
-        let (_kernel, vfio) = opened(none);
-        assert!(matches!(
-            vfio.memory(4096),
-            Err(Error::Exhausted { need_bytes: 4096, capacity_bytes: 0 })
-        ));
+        let with = |ranges| Machine { ranges, ..Machine::with(way) };
+        assert_eq!(window(Machine::with(way)), whole);
+        let one = (0x1000_0000, 0x1FFF_FFFF);
+        assert_eq!(window(with(vec![one])), (one, 29));
+        let what = "ranges of I/O addresses for one device";
+        assert_eq!(refused(with(vec![(0, 0xFFF); 33])), Error::TooMany { what, most: 32 });
+        let backwards = refused(with(vec![(0x2000, 0x1000)]));
+        assert!(matches!(backwards, Error::Unexpected { value: 0x2000, .. }), "{backwards:?}");
+        let none = Error::Exhausted { need_bytes: 4096, capacity_bytes: 0 };
+        assert_eq!(opened(with(vec![])).1.memory(4096).map(drop), Err(none));
     }
     // Kernels before 6.5 put capabilities at multiples of 4, and before 5.4 there are no ranges.
+    let group = Machine::with(Way::Group);
     for capability_align in [4, 8] {
-        assert_eq!(
-            window(Machine { capability_align, ..Machine::with(Way::Group) }),
-            ((0, 0xFFFF_FFFF_FFFF), 48)
-        );
+        assert_eq!(window(Machine { capability_align, ..group.clone() }), whole);
     }
-    assert_eq!(
-        window(Machine { tells_ranges: false, ..Machine::with(Way::Group) }),
-        ((0, u64::MAX), 64)
-    );
-    let broken = FakeVfio::new(Machine { broken_chain: true, ..Machine::with(Way::Group) });
+    assert_eq!(window(Machine { tells_ranges: false, ..group.clone() }), ((0, u64::MAX), 64));
+    let broken = refused(Machine { broken_chain: true, ..group });
     assert!(
-        matches!(refused(&broken), Error::Unexpected { name: "ioctl(VFIO_IOMMU_GET_INFO)", .. }),
-        "a loop has an end"
+        matches!(broken, Error::Unexpected { name: "ioctl(VFIO_IOMMU_GET_INFO)", .. }),
+        "a loop has an end: {broken:?}"
     );
 }
