@@ -20,15 +20,11 @@ pub struct Barrier {
 
 impl Barrier {
     /// For so many threads.
-    #[must_use]
     pub const fn new(threads: usize) -> Self {
         Self { threads, here: Mutex::new((0, 0)), all: Condvar::new() }
     }
 
     /// Waits for the others.
-    ///
-    /// # Panics
-    /// One does not come.
     pub fn wait(&self) {
         let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
         here.0 += 1;

@@ -10,18 +10,12 @@ use std::ops::Range;
 /// For tests of one backend alone. There is no region over it, so there are no views.
 pub trait DirectSync: Backend {
     /// `Backend::sync_for_device`.
-    ///
-    /// # Errors
-    /// What it says.
     fn device_sync(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         // SAFETY: only a region makes views, and a backend that lies in a region cannot be reached.
         unsafe { self.sync_for_device(range, direction) }
     }
 
     /// `Backend::sync_for_cpu`.
-    ///
-    /// # Errors
-    /// What it says.
     fn cpu_sync(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         // SAFETY: as in `device_sync`.
         unsafe { self.sync_for_cpu(range, direction) }

@@ -35,20 +35,15 @@ fn emulator() -> Option<PathBuf> {
 fn options() -> Option<Vec<OsString>> {
     let own = env::current_exe().ok()?;
     let line = fs::read("/proc/thread-self/cmdline").ok()?;
-    let mut words: Vec<_> = line
-        .split(|&byte| byte == 0)
-        .skip(1)
-        .map(|word| OsString::from_vec(word.to_vec()))
-        .collect();
-    words.truncate(
-        words.iter().position(|word| fs::canonicalize(word).is_ok_and(|path| path == own))?,
-    );
+    let words = line.split(|&byte| byte == 0).skip(1);
+    let mut words: Vec<_> = words.map(|word| OsString::from_vec(word.to_vec())).collect();
+    let is_own = |word: &OsString| fs::canonicalize(word).is_ok_and(|path| path == own);
+    words.truncate(words.iter().position(is_own)?);
     Some(words)
 }
 
 /// Why a test that an emulator has no answer for is skipped; `None` where the kernel runs this
 /// program.
-#[must_use]
 pub fn why() -> Option<String> {
     emulator()
         .map(|emulator| format!("the kernel runs {}, which runs this program", emulator.display()))
@@ -57,7 +52,6 @@ pub fn why() -> Option<String> {
 /// A command for `program`, which was built for the same processor as this one. The kernel cannot
 /// run that under an emulator; the emulator does, with the options that this program was started
 /// with.
-#[must_use]
 pub fn command(program: impl AsRef<Path>) -> Command {
     let Some(emulator) = emulator() else { return Command::new(program.as_ref()) };
     let mut command = Command::new(emulator);
@@ -67,7 +61,6 @@ pub fn command(program: impl AsRef<Path>) -> Command {
 
 /// Skips the test of this thread under an emulator, where it would find what it finds without:
 /// `because` says why.
-#[must_use]
 pub fn finds_no_more(because: &str) -> bool {
     let emulated = emulator().is_some();
     if emulated {

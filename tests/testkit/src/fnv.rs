@@ -4,7 +4,6 @@
 pub const START: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// Continues from `hash` over `bytes`.
-#[must_use]
 pub fn more(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -21,13 +21,11 @@ pub struct Lent<'w, D> {
 
 impl<'w, D> Lent<'w, D> {
     /// The window as it is.
-    #[must_use]
     pub const fn new(window: &'w D) -> Self {
         Self::with_bits(window, 0, 0)
     }
 
     /// The same, where the register at byte `at` always has these bits too.
-    #[must_use]
     pub const fn with_bits(window: &'w D, at: usize, bits: u32) -> Self {
         Self { window, at, bits }
     }
@@ -91,7 +89,6 @@ pub struct Watched<'w, D> {
 
 impl<'w, D> Watched<'w, D> {
     /// The window, watched.
-    #[must_use]
     pub const fn new(window: &'w D, watch: &'w Watch) -> Self {
         Self { window, watch }
     }
@@ -142,9 +139,6 @@ pub struct Preempted<M: Model> {
 
 impl<M: Model> Preempted<M> {
     /// The window of `device`, and so many microseconds after a write at byte `after`.
-    ///
-    /// # Errors
-    /// As [`SimDevice::window`].
     pub fn new(device: &SimDevice<M>, after: usize, for_us: u32) -> Result<Self> {
         Ok(Self {
             window: device.window()?,

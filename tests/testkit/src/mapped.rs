@@ -6,22 +6,15 @@
 use nix::libc;
 
 /// Are all of these bytes in this process's address space?
-#[must_use]
 pub fn is_mapped(start: usize, len_bytes: usize) -> bool {
     const PAGE_BYTES: usize = 4096;
     let first = start & !(PAGE_BYTES - 1);
     let pages = (start + len_bytes - first).div_ceil(PAGE_BYTES);
     let mut resident = vec![0_u8; pages];
+    let (range, bytes) = (std::ptr::without_provenance_mut(first), pages * PAGE_BYTES);
     // SAFETY: the call touches no page of the range; it writes one byte for each page of 4 KiB or
     // more, for which there is room. ENOMEM: the range has a page that is not mapped (mincore(2)).
-    pages > 0
-        && unsafe {
-            libc::mincore(
-                std::ptr::without_provenance_mut(first),
-                pages * PAGE_BYTES,
-                resident.as_mut_ptr().cast(),
-            )
-        } == 0
+    pages > 0 && unsafe { libc::mincore(range, bytes, resident.as_mut_ptr().cast()) } == 0
 }
 
 #[cfg(test)]

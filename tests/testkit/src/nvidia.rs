@@ -33,7 +33,6 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// `cuda.h` of each CUDA, the oldest first.
-#[must_use]
 pub fn headers() -> Vec<PathBuf> {
     entries(&cache().join("cuda-h"))
         .into_iter()
@@ -43,7 +42,6 @@ pub fn headers() -> Vec<PathBuf> {
 }
 
 /// The folders with `nvtx3/nvToolsExt.h`, the header of NVTX, the oldest first.
-#[must_use]
 pub fn nvtx_headers() -> Vec<PathBuf> {
     entries(&cache().join("nvtx-h"))
         .into_iter()
@@ -63,14 +61,12 @@ pub struct Driver {
 impl Driver {
     /// CUDA 10.2 came with driver 440 (NVIDIA, CUDA Toolkit Release Notes, table "CUDA Toolkit and
     /// Corresponding Driver Versions").
-    #[must_use]
     pub const fn too_old(&self) -> bool {
         self.major < 440
     }
 
     /// `program`, which was built for this processor, with this driver where the loader looks
     /// first.
-    #[must_use]
     pub fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = crate::emulated::command(program);
         command.env("LD_LIBRARY_PATH", &self.folder);
@@ -79,7 +75,6 @@ impl Driver {
 }
 
 /// The drivers for the processor that this program was built for, the newest first.
-#[must_use]
 pub fn drivers() -> Vec<Driver> {
     let debians = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
     let driver = |folder: PathBuf| {
@@ -96,7 +91,6 @@ pub fn drivers() -> Vec<Driver> {
 /// Why nothing is known of what the drivers would answer: this kernel may have a GPU for them.
 /// `/dev/nvidiactl` says nothing, because as root the library makes it, also where no kernel
 /// answers for it.
-#[must_use]
 pub fn may_have_a_gpu() -> Option<String> {
     let part = KERNELS_PART.iter().find(|path| Path::new(path).exists())?;
     Some(format!("this machine's kernel has a driver for GPUs ({part})"))
@@ -109,7 +103,6 @@ pub struct NoNode(Option<&'static Path>);
 
 impl NoNode {
     /// Looks whether it is there.
-    #[must_use]
     pub fn new() -> Self {
         let node = Path::new("/dev/nvidiactl");
         let there =

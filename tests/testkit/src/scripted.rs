@@ -24,7 +24,6 @@ pub struct Scripted {
 
 impl Scripted {
     /// A device behind `port` that takes one job at a time, and never ends it.
-    #[must_use]
     pub const fn new(port: Port, operand: OperandSpec) -> Self {
         Self { port, operand: [operand], depth: 1, start: Ok(()), poll: Ok(None) }
     }

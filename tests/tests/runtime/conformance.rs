@@ -12,7 +12,7 @@ use contigo_testkit::{
     conformance::{
         Failure, Harness, Verdict, all,
         boards::{OnMemory, OnName, OnOtherBoard, OnSim},
-        fakes::{OnFakeDevNode, OnFakeModule, OnFakePort, OnFakeVfio, on_fake_heap},
+        fakes::{OnFakeModule, OnFakeVfio, on_fake_dev_node, on_fake_heap, on_fake_port},
         mutant::{Mutated, Mutation, REFUSAL},
         rig::{WAIT, expect, keyed, scribble},
         xor::Xor,
@@ -53,15 +53,15 @@ conformance! {
     u_dma_buf_lines_of_128: OnFakeModule::new(Config { line: LINE_128, ..Config::default() });
     u_dma_buf_coherent: OnFakeModule::new(Config { coherent: Some(true), ..Config::default() });
     dma_heap: on_fake_heap();
-    dev_node: dev_node(DevNodeConfig::default());
-    contigo_device_lines_of_128: dev_node(DevNodeConfig { granule_bytes: 128, ..DevNodeConfig::default() });
-    contigo_device_that_snoops: dev_node(snoops());
-    contigo_device_translated: dev_node(translated());
-    contigo_device_coherent: OnFakeDevNode::new(DevNodeConfig::default(), true);
-    contigo_device_coherent_that_snoops: OnFakeDevNode::new(snoops(), true);
-    dma_heap_by_the_module: OnFakePort::new(DevNodeConfig::default());
-    dma_heap_by_the_module_coherent: OnFakePort::new(snoops());
-    dma_heap_by_the_module_translated: OnFakePort::new(translated());
+    dev_node: on_fake_dev_node(DevNodeConfig::default(), false);
+    contigo_device_lines_of_128: on_fake_dev_node(DevNodeConfig { granule_bytes: 128, ..DevNodeConfig::default() }, false);
+    contigo_device_that_snoops: on_fake_dev_node(snoops(), false);
+    contigo_device_translated: on_fake_dev_node(translated(), false);
+    contigo_device_coherent: on_fake_dev_node(DevNodeConfig::default(), true);
+    contigo_device_coherent_that_snoops: on_fake_dev_node(snoops(), true);
+    dma_heap_by_the_module: on_fake_port(DevNodeConfig::default());
+    dma_heap_by_the_module_coherent: on_fake_port(snoops());
+    dma_heap_by_the_module_translated: on_fake_port(translated());
     vfio_by_its_group: OnFakeVfio::new(Machine::with(Way::Group));
     vfio_by_iommufd: OnFakeVfio::new(Machine::with(Way::Iommufd));
     sim_by_its_name: on_name();
@@ -76,10 +76,6 @@ const LINE_128: Align = match Align::new(128) {
 
 fn scope(scope: SyncScope) -> SimSpec {
     SimSpec { scope, ..SimSpec::default() }
-}
-
-fn dev_node(config: DevNodeConfig) -> OnFakeDevNode {
-    OnFakeDevNode::new(config, false)
 }
 
 fn snoops() -> DevNodeConfig {

@@ -45,14 +45,12 @@ pub struct OnSim {
 
 impl OnSim {
     /// Blocks like `spec`, through one of the board's ports.
-    #[must_use]
     pub fn new(seed: u64, port: fn(&SimBoard) -> Port, spec: SimSpec) -> Self {
         let board = SimBoard::new(seed);
         Self { port: port(&board), board, spec }
     }
 
     /// The board.
-    #[must_use]
     pub const fn board(&self) -> &SimBoard {
         &self.board
     }
@@ -77,9 +75,6 @@ pub struct OnName {
 
 impl OnName {
     /// Blocks of `memory`, from `device`.
-    ///
-    /// # Errors
-    /// An error of the names or of the opening.
     pub fn new(device: &str, memory: &str) -> Result<Self> {
         let device = device.parse::<DeviceName>()?.open()?;
         let port =
@@ -129,9 +124,6 @@ pub trait Open: Sync {
     type Backend: Backend + 'static;
 
     /// A new block of at least `len_bytes`.
-    ///
-    /// # Errors
-    /// [`Failure::Skipped`] where this machine has no such memory.
     fn open(&self, len_bytes: usize) -> Result<Self::Backend, Failure>;
 }
 
@@ -162,7 +154,6 @@ pub struct OnOtherBoard {
 
 impl OnOtherBoard {
     /// Blocks of one board's default memory, on another board's port that does not snoop.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         let bus = SimBoard::new(seed);
         Self { memory: SimBoard::new(seed), port: bus.port(), bus }
@@ -175,35 +166,15 @@ impl Harness for OnOtherBoard {
     fn open(&self, len_bytes: usize) -> Result<Self::Backend, Failure> {
         Ok(OnBoard::new(&self.bus, self.memory.memory(len_bytes)?)?)
     }
-    fn port(&self) -> Port {
-        self.port
-    }
-    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
-        read(&self.bus, self.port, addr, bytes)
-    }
-    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
-        write(&self.bus, self.port, addr, bytes)
-    }
-    fn probe(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
-        transfer(&self.bus, self.port, addr, Transfer::Probe(bytes))
-    }
-    fn unowned_accesses(&self) -> Option<u64> {
-        Some(self.bus.counts().unowned_accesses)
-    }
+    by_board!(|this| Ok(&this.bus));
 }
 
 /// Bytes on the bus: what a master reads through `port`.
-///
-/// # Errors
-/// [`BusError`] where no memory is.
 pub fn read(board: &SimBoard, port: Port, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
     transfer(board, port, addr, Transfer::Read(bytes))
 }
 
 /// Bytes on the bus: what a master writes through `port`.
-///
-/// # Errors
-/// [`BusError`] where no memory is.
 pub fn write(board: &SimBoard, port: Port, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
     transfer(board, port, addr, Transfer::Write(bytes))
 }

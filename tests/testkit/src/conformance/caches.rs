@@ -1,8 +1,9 @@
 //! Checks of the caches: what each side sees of the other, and of its neighbours.
+#![allow(clippy::indexing_slicing, reason = "a check that panics has failed")]
 
 use super::{
     Failure, Harness, Verdict,
-    rig::{Rig, WAIT, ended, expect, expect_bytes, keyed, on_the_device, scribble},
+    rig::{Rig, WAIT, ended, expect, expect_bytes, kept, keyed, on_the_device, scribble},
 };
 use crate::ensure;
 use contigo::{Error, Region, mem::SyncScope};
@@ -14,9 +15,6 @@ use std::ops::Range;
 const ROUNDS: usize = 64;
 
 /// The device reads the bytes that the CPU wrote.
-///
-/// # Errors
-/// [`Failure`].
 pub fn the_device_sees_what_the_cpu_wrote<H: Harness>(harness: &H) -> Verdict {
     let mut rng = Rng::with_seed(11);
     let rig = Rig::new(harness, 2, 1024)?;
@@ -40,9 +38,6 @@ pub fn the_device_sees_what_the_cpu_wrote<H: Harness>(harness: &H) -> Verdict {
 
 /// The CPU sees the bytes that the device wrote, also over lines that were dirty when they were
 /// handed over.
-///
-/// # Errors
-/// [`Failure`].
 pub fn the_cpu_sees_what_the_device_wrote<H: Harness>(harness: &H) -> Verdict {
     let mut rng = Rng::with_seed(12);
     let rig = Rig::new(harness, 2, 1024)?;
@@ -62,9 +57,6 @@ pub fn the_cpu_sees_what_the_device_wrote<H: Harness>(harness: &H) -> Verdict {
 }
 
 /// A buffer that the device reads and writes goes both ways, whole or in part.
-///
-/// # Errors
-/// [`Failure`].
 pub fn in_out_goes_both_ways<H: Harness>(harness: &H) -> Verdict {
     let mut rng = Rng::with_seed(13);
     let rig = Rig::new(harness, 1, 1024)?;
@@ -74,9 +66,7 @@ pub fn in_out_goes_both_ways<H: Harness>(harness: &H) -> Verdict {
         let mut bytes = scribble(&mut rng, &mut buffer)?;
         let range = if round % 4 == 0 { 0..bytes.len() } else { some_range(&mut rng, bytes.len()) };
         [buffer] = queue.run([buffer.in_out(range.clone())], &[0xC3], WAIT)?.buffers;
-        for byte in bytes.get_mut(range.clone()).unwrap_or_default() {
-            *byte ^= 0xC3;
-        }
+        bytes[range.clone()].iter_mut().for_each(|byte| *byte ^= 0xC3);
         expect(&format!("in and out, bytes {range:?}"), &buffer, &bytes)?;
     }
     Ok(())
@@ -84,17 +74,11 @@ pub fn in_out_goes_both_ways<H: Harness>(harness: &H) -> Verdict {
 
 /// A job that reads some bytes leaves every other byte alone: of the buffer, of a neighbour that
 /// the CPU owns, and of one that the device owns.
-///
-/// # Errors
-/// [`Failure`].
 pub fn ranged_reads_touch_no_neighbour<H: Harness>(harness: &H) -> Verdict {
     neighbours(harness, false)
 }
 
 /// A job that writes some bytes leaves every other byte alone.
-///
-/// # Errors
-/// [`Failure`].
 pub fn ranged_writes_touch_no_neighbour<H: Harness>(harness: &H) -> Verdict {
     neighbours(harness, true)
 }
@@ -108,67 +92,37 @@ fn neighbours<H: Harness>(harness: &H, device_writes: bool) -> Verdict {
     for _ in 0..ROUNDS {
         let canary = scribble(&mut rng, &mut left)?;
         let mut bytes = scribble(&mut rng, &mut used)?;
-        let others = scribble(&mut rng, &mut other)?;
+        let mut others = scribble(&mut rng, &mut other)?;
         // The device has written the right neighbour, and the CPU's caches do not know it.
         let theirs = keyed(&scribble(&mut rng, &mut right)?, 0x99);
         let [held] = on_the_device(&mut owner, [right.in_out(..)], 0x99)?;
 
         let range = some_range(&mut rng, bytes.len());
-        let what = format!(
-            "a job on bytes {range:?} of the {}",
-            if device_writes { "output" } else { "input" }
-        );
-        let part = bytes.get(range.clone()).unwrap_or_default().to_vec();
+        let len = range.len();
+        let side = if device_writes { "output" } else { "input" };
+        let what = |what| format!("a job on bytes {range:?} of the {side}: {what}");
         if device_writes {
-            [other, used] = queue
-                .run(
-                    [other.to_device(..range.len()), used.from_device(range.clone())],
-                    &[0x3C],
-                    WAIT,
-                )?
-                .buffers;
-            let written = keyed(others.get(..range.len()).unwrap_or_default(), 0x3C);
-            bytes.get_mut(range.clone()).unwrap_or_default().copy_from_slice(&written);
-            expect(&format!("{what}: the other operand"), &other, &others)?;
+            let operands = [other.to_device(..len), used.from_device(range.clone())];
+            [other, used] = queue.run(operands, &[0x3C], WAIT)?.buffers;
+            bytes[range.clone()].copy_from_slice(&keyed(&others[..len], 0x3C));
         } else {
-            [used, other] = queue
-                .run(
-                    [used.to_device(range.clone()), other.from_device(..range.len())],
-                    &[0x3C],
-                    WAIT,
-                )?
-                .buffers;
-            expect_bytes(
-                &format!("{what}: the result"),
-                other.view_at::<u8>(..range.len())?,
-                &keyed(&part, 0x3C),
-            )?;
-            let rest = others.get(range.len()..).unwrap_or_default();
-            expect_bytes(
-                &format!("{what}: behind the result"),
-                other.view_at::<u8>(range.len()..)?,
-                rest,
-            )?;
+            let operands = [used.to_device(range.clone()), other.from_device(..len)];
+            [used, other] = queue.run(operands, &[0x3C], WAIT)?.buffers;
+            others[..len].copy_from_slice(&keyed(&bytes[range.clone()], 0x3C));
         }
-        expect(&format!("{what}: the buffer"), &used, &bytes)?;
-        expect(&format!("{what}: the neighbour before"), &left, &canary)?;
+        expect(&what("the other operand"), &other, &others)?;
+        expect(&what("the buffer"), &used, &bytes)?;
+        expect(&what("the neighbour before"), &left, &canary)?;
         let mut seen = vec![0; theirs.len()];
         harness.probe(held.slice().addr, &mut seen)?;
-        expect_bytes(
-            &format!("{what}: the device's neighbour behind, on the bus"),
-            &seen,
-            &theirs,
-        )?;
+        expect_bytes(&what("the device's neighbour behind, on the bus"), &seen, &theirs)?;
         right = held.into_cpu()?;
-        expect(&format!("{what}: the device's neighbour behind"), &right, &theirs)?;
+        expect(&what("the device's neighbour behind"), &right, &theirs)?;
     }
     Ok(())
 }
 
 /// The output ends inside a line. The CPU owns the rest of the line, which is dirty, and stays.
-///
-/// # Errors
-/// [`Failure`].
 pub fn partly_written_lines_keep_the_rest<H: Harness>(harness: &H) -> Verdict {
     let mut rng = Rng::with_seed(15);
     let rig = Rig::new(harness, 2, 256)?;
@@ -180,8 +134,7 @@ pub fn partly_written_lines_keep_the_rest<H: Harness>(harness: &H) -> Verdict {
         let mut expected = scribble(&mut rng, &mut output)?;
         [input, output] =
             queue.run([input.to_device(..len), output.from_device(..len)], &[5], WAIT)?.buffers;
-        let written = keyed(bytes.get(..len).unwrap_or_default(), 5);
-        expected.get_mut(..len).unwrap_or_default().copy_from_slice(&written);
+        expected[..len].copy_from_slice(&keyed(&bytes[..len], 5));
         expect(&format!("an output of {len} bytes"), &output, &expected)?;
     }
     Ok(())
@@ -190,9 +143,6 @@ pub fn partly_written_lines_keep_the_rest<H: Harness>(harness: &H) -> Verdict {
 /// A buffer is split: one half is the device's while the CPU writes the other. Where the cut is
 /// inside a line, the half that the device would write is refused on a non-coherent port, and
 /// nothing is lost.
-///
-/// # Errors
-/// [`Failure`].
 pub fn every_cut_through_a_line_keeps_the_rest<H: Harness>(harness: &H) -> Verdict {
     let mut rng = Rng::with_seed(16);
     let rig = Rig::new(harness, 1, 512)?;
@@ -221,9 +171,7 @@ pub fn every_cut_through_a_line_keeps_the_rest<H: Harness>(harness: &H) -> Verdi
                     _ => cut % line != 0 && matches!(refused.error, Error::SharedLine { .. }),
                 };
                 ensure!(expected && !coherent, "cut at {cut}: {refused}");
-                let [operand] = refused
-                    .buffers
-                    .ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
+                let [operand] = kept(refused.buffers)?;
                 let theirs =
                     operand.into_buf().map_err(|_| Failure::Wrong("it was the CPU's".into()))?;
                 expect(&format!("the CPU's half, cut at {cut} and refused"), &mine, before)?;
@@ -237,9 +185,6 @@ pub fn every_cut_through_a_line_keeps_the_rest<H: Harness>(harness: &H) -> Verdi
 }
 
 /// Two buffers share a line: the device may read the one while the CPU writes the other.
-///
-/// # Errors
-/// [`Failure`].
 pub fn half_a_line_can_be_read<H: Harness>(harness: &H) -> Verdict {
     let mut rng = Rng::with_seed(17);
     let rig = Rig::new(harness, 1, 512)?;
@@ -261,11 +206,8 @@ pub fn half_a_line_can_be_read<H: Harness>(harness: &H) -> Verdict {
         let written = scribble(&mut rng, &mut mine)?;
         let [theirs, back] = ended(&mut queue)?;
         output = back;
-        expect_bytes(
-            &format!("{} bytes beside a cut at {cut}", read.len()),
-            output.view_at(..read.len())?,
-            &keyed(read, 0x24),
-        )?;
+        let seen = output.view_at(..read.len())?;
+        expect_bytes(&format!("bytes beside a cut at {cut}"), seen, &keyed(read, 0x24))?;
         expect(&format!("the half that was read, cut at {cut}"), &theirs, read)?;
         expect(&format!("the half that the CPU wrote, cut at {cut}"), &mine, &written)?;
     }

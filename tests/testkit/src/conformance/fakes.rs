@@ -1,6 +1,10 @@
 //! Harnesses on the fakes of the kernel's interfaces.
+#![allow(clippy::panic, reason = "this is how a test fails")]
 
-use super::{Failure, Harness, boards::OnMemory};
+use super::{
+    Failure, Harness,
+    boards::{OnMemory, Open},
+};
 use crate::{
     fake_dev_node::{DevNodeConfig, FakeDevNode},
     fake_dma_heap::{FIRST_FRAME, FakeHeap, HEAP, Pages, page_bytes},
@@ -22,6 +26,12 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+/// A port of 32 bits.
+fn port(coherent: bool) -> Port {
+    let window = (0, u64::from(u32::MAX));
+    Port { name: "fake", bus: Bus::Soc, offset: 0, addr_bits: 32, window, coherent }
+}
+
 /// u-dma-buf devices, each behind a fake module with a bus side of its own.
 #[derive(Debug)]
 pub struct OnFakeModule {
@@ -34,7 +44,6 @@ const BLOCK_STEP: u64 = 1 << 24;
 
 impl OnFakeModule {
     /// Devices like `config`, one after the other on the bus.
-    #[must_use]
     pub const fn new(config: Config) -> Self {
         Self { config, modules: Mutex::new(Vec::new()) }
     }
@@ -50,18 +59,13 @@ impl OnFakeModule {
         len_bytes: usize,
         act: impl FnOnce(&FakeUDmaBuf, usize) -> R,
     ) -> Result<R, BusError> {
-        for (base, size_bytes, module) in self.modules().iter() {
-            match addr.0.checked_sub(*base) {
-                Some(offset) if offset + len_bytes as u64 <= *size_bytes => {
-                    return Ok(act(
-                        module,
-                        usize::try_from(offset).map_err(|_| BusError { addr })?,
-                    ));
-                }
-                _ => {}
-            }
-        }
-        Err(BusError { addr })
+        let modules = self.modules();
+        let inside = |(base, size_bytes, _): &&(u64, u64, FakeUDmaBuf)| {
+            *base <= addr.0 && addr.0 + len_bytes as u64 <= base + size_bytes
+        };
+        let (base, _, module) = modules.iter().find(inside).ok_or(BusError { addr })?;
+        let offset = usize::try_from(addr.0 - base).map_err(|_| BusError { addr })?;
+        Ok(act(module, offset))
     }
 }
 
@@ -79,15 +83,7 @@ impl Harness for OnFakeModule {
     }
 
     fn port(&self) -> Port {
-        let coherent = self.config.coherent == Some(true);
-        Port {
-            name: "fake",
-            bus: Bus::Soc,
-            offset: 0,
-            addr_bits: 32,
-            window: (0, u64::from(u32::MAX)),
-            coherent,
-        }
+        port(self.config.coherent == Some(true))
     }
 
     fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
@@ -106,10 +102,6 @@ impl Harness for OnFakeModule {
     /// The block belongs to the module: it outlives the program.
     fn sees_freed_memory(&self) -> bool {
         false
-    }
-
-    fn unowned_accesses(&self) -> Option<u64> {
-        None
     }
 }
 
@@ -135,11 +127,6 @@ pub struct OnFakeVfio {
 
 impl OnFakeVfio {
     /// The device on such a machine.
-    ///
-    /// # Panics
-    /// Where it cannot be opened there.
-    #[must_use]
-    #[allow(clippy::panic, reason = "this is how a test fails")]
     pub fn new(machine: Machine) -> Self {
         let kernel = FakeVfio::new(machine);
         let vfio = Vfio::open_from(Arc::new(kernel.clone()), ADDRESS)
@@ -174,37 +161,60 @@ impl Harness for OnFakeVfio {
     fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
         self.kernel.device_write(addr.0, bytes).map_err(|_| BusError { addr })
     }
+}
 
-    fn unowned_accesses(&self) -> Option<u64> {
-        None
+/// The device of a fake contigo, and its memory, which `open` makes.
+#[derive(Debug)]
+pub struct OnFakeDevNode<F> {
+    kernel: FakeDevNode,
+    port: Port,
+    open: F,
+}
+
+impl<F> OnFakeDevNode<F> {
+    fn new(config: DevNodeConfig, open: impl FnOnce(DevNode) -> F) -> Self {
+        let kernel = FakeDevNode::new(config);
+        let dev_node = kernel.open_dev_node().unwrap_or_else(|error| panic!("{error}"));
+        let port = dev_node.seen_through(port(dev_node.is_coherent()));
+        Self { kernel, port, open: open(dev_node) }
     }
 }
 
-/// The device of a fake contigo: its own memory, and a dma-heap's blocks that are imported for it.
-#[derive(Debug)]
-struct ContigoDevice {
-    kernel: FakeDevNode,
-    dev_node: DevNode,
+/// Memory that a fake device node allocates for its device. `coherent`: by
+/// [`DevNode::allocate_coherent`].
+pub fn on_fake_dev_node(
+    config: DevNodeConfig,
+    coherent: bool,
+) -> OnFakeDevNode<impl Open<Backend = OwnMemory>> {
+    OnFakeDevNode::new(config, |dev_node| {
+        move |len_bytes: usize| {
+            Ok(match coherent {
+                true => dev_node.allocate_coherent(len_bytes)?,
+                false => dev_node.allocate(len_bytes)?,
+            })
+        }
+    })
 }
 
-impl ContigoDevice {
-    #[allow(clippy::panic, reason = "this is how a test fails")]
-    fn new(config: DevNodeConfig) -> Self {
-        let kernel = FakeDevNode::new(config);
-        let dev_node = kernel.open_dev_node().unwrap_or_else(|error| panic!("{error}"));
-        Self { kernel, dev_node }
+/// A dma-heap's blocks, imported for the device of a fake device node.
+pub fn on_fake_port(config: DevNodeConfig) -> OnFakeDevNode<impl Open<Backend = DmaBuf>> {
+    OnFakeDevNode::new(config, |dev_node| {
+        let heap = Arc::new(FakeHeap::new(Pages::Entry(0)));
+        move |len_bytes: usize| {
+            Ok(DmaHeap::allocate_for_from(heap.clone(), &dev_node, HEAP, len_bytes)?)
+        }
+    })
+}
+
+impl<F: Open> Harness for OnFakeDevNode<F> {
+    type Backend = F::Backend;
+
+    fn open(&self, len_bytes: usize) -> Result<F::Backend, Failure> {
+        self.open.open(len_bytes)
     }
 
     fn port(&self) -> Port {
-        let claimed = Port {
-            name: "fake",
-            bus: Bus::Soc,
-            offset: 0,
-            addr_bits: 32,
-            window: (0, u64::from(u32::MAX)),
-            coherent: false,
-        };
-        self.dev_node.seen_through(Port { coherent: self.dev_node.is_coherent(), ..claimed })
+        self.port
     }
 
     fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
@@ -213,94 +223,5 @@ impl ContigoDevice {
 
     fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
         self.kernel.device_write(addr.0, bytes).map_err(|_| BusError { addr })
-    }
-}
-
-/// Memory that a fake device node allocates for its device.
-#[derive(Debug)]
-pub struct OnFakeDevNode {
-    device: ContigoDevice,
-    coherent: bool,
-}
-
-impl OnFakeDevNode {
-    /// The device of such a file. `coherent`: by [`DevNode::allocate_coherent`].
-    ///
-    /// # Panics
-    /// Where it cannot be opened there.
-    #[must_use]
-    pub fn new(config: DevNodeConfig, coherent: bool) -> Self {
-        Self { device: ContigoDevice::new(config), coherent }
-    }
-}
-
-impl Harness for OnFakeDevNode {
-    type Backend = OwnMemory;
-
-    fn open(&self, len_bytes: usize) -> Result<OwnMemory, Failure> {
-        let dev_node = &self.device.dev_node;
-        Ok(if self.coherent {
-            dev_node.allocate_coherent(len_bytes)
-        } else {
-            dev_node.allocate(len_bytes)
-        }?)
-    }
-
-    fn port(&self) -> Port {
-        self.device.port()
-    }
-
-    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
-        self.device.device_read(addr, bytes)
-    }
-
-    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
-        self.device.device_write(addr, bytes)
-    }
-
-    fn unowned_accesses(&self) -> Option<u64> {
-        None
-    }
-}
-
-/// A dma-heap's blocks, imported for the device of a fake device node.
-#[derive(Debug)]
-pub struct OnFakePort {
-    device: ContigoDevice,
-    heap: Arc<FakeHeap>,
-}
-
-impl OnFakePort {
-    /// The device of such a file.
-    ///
-    /// # Panics
-    /// Where it cannot be opened there.
-    #[must_use]
-    pub fn new(config: DevNodeConfig) -> Self {
-        Self { device: ContigoDevice::new(config), heap: Arc::new(FakeHeap::new(Pages::Entry(0))) }
-    }
-}
-
-impl Harness for OnFakePort {
-    type Backend = DmaBuf;
-
-    fn open(&self, len_bytes: usize) -> Result<DmaBuf, Failure> {
-        Ok(DmaHeap::allocate_for_from(self.heap.clone(), &self.device.dev_node, HEAP, len_bytes)?)
-    }
-
-    fn port(&self) -> Port {
-        self.device.port()
-    }
-
-    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
-        self.device.device_read(addr, bytes)
-    }
-
-    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
-        self.device.device_write(addr, bytes)
-    }
-
-    fn unowned_accesses(&self) -> Option<u64> {
-        None
     }
 }

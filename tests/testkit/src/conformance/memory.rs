@@ -2,21 +2,17 @@
 #![allow(unsafe_code, reason = "looks at a block before any region has it")]
 
 use super::{
-    Harness, Verdict,
+    Harness, Verdict, first_of,
     rig::{Rig, WAIT, expect, on_the_device, scribble},
 };
-use crate::ensure;
+use crate::{ensure, mapped::is_mapped};
 use contigo::{
     Align, Backend, CpuBuf, DevAddr, Error, Region,
     mem::{Mapping, SyncScope},
-    types::BaseAddr,
 };
 
 /// `mapping` says the same at every call, also after the backend was moved; both of its addresses
 /// are whole lines; two blocks share no byte.
-///
-/// # Errors
-/// [`Failure`](super::Failure).
 pub fn the_mapping_is_stable_and_aligned<H: Harness>(harness: &H) -> Verdict {
     let same = |a: &Mapping, b: &Mapping| {
         (a.cpu, a.len_bytes, a.base, a.bus, a.scope, a.coherent)
@@ -31,61 +27,35 @@ pub fn the_mapping_is_stable_and_aligned<H: Harness>(harness: &H) -> Verdict {
         SyncScope::Range { granule_bytes } => Align::new(granule_bytes)?,
         _ => Align::LINE,
     };
-    ensure!(before.len_bytes >= 8192, "only {} bytes", before.len_bytes);
-    ensure!(
-        line.divides(before.len_bytes as u64),
-        "{} bytes are no whole lines of {}",
-        before.len_bytes,
-        line.bytes()
-    );
-    ensure!(line.divides(before.base.raw()), "the bus address {:?} is not aligned", before.base);
-    ensure!(
-        line.divides(before.cpu.as_ptr().addr() as u64),
-        "the CPU address {:?} is not aligned",
-        before.cpu
-    );
+    let Mapping { base, cpu, len_bytes, .. } = before;
+    ensure!(len_bytes >= 8192, "only {len_bytes} bytes");
+    ensure!(line.divides(len_bytes as u64), "{len_bytes} bytes are no whole lines: {line:?}");
+    ensure!(line.divides(base.raw()), "the bus address {base:?} is not aligned");
+    ensure!(line.divides(cpu.as_ptr().addr() as u64), "the CPU address {cpu:?} is not aligned");
     ensure!(!moved.name().is_empty(), "the backend has no name");
 
     let other = harness.open(8192)?.mapping();
-    let apart = |a: u64, b: u64| a.abs_diff(b) >= before.len_bytes.min(other.len_bytes) as u64;
-    ensure!(
-        apart(before.base.raw(), other.base.raw()),
-        "two blocks at {:?} and {:?} on the bus",
-        before.base,
-        other.base
-    );
+    let apart = base.raw().abs_diff(other.base.raw());
+    let shorter = len_bytes.min(other.len_bytes) as u64;
+    ensure!(apart >= shorter, "two blocks at {base:?} and {:?} on the bus", other.base);
     Ok(())
 }
 
 /// The runs that `segment` tells of cover the block, and are contiguous.
-///
-/// # Errors
-/// [`Failure`](super::Failure).
 pub fn segments_cover_the_block<H: Harness>(harness: &H) -> Verdict {
     let backend = harness.open(3 * 4096)?;
     let Mapping { len_bytes, base, .. } = backend.mapping();
     let mut offset = 0;
     while offset < len_bytes {
         let run = backend.segment(offset)?;
-        ensure!(
-            run.addr == base.raw() + offset as u64,
-            "byte {offset} is at {:#x}, the block begins at {base:?}",
-            run.addr
-        );
-        ensure!(
-            1 <= run.len_bytes && run.len_bytes <= len_bytes - offset,
-            "a run of {} bytes at byte {offset}",
-            run.len_bytes
-        );
+        let begins = run.addr == base.raw() + offset as u64;
+        ensure!(begins, "byte {offset} of a block at {base:?}: {run:?}");
+        let inside = (1..=len_bytes - offset).contains(&run.len_bytes);
+        ensure!(inside, "byte {offset} of {len_bytes}: {run:?}");
         // From the middle of a run, the rest of it.
         let middle = run.len_bytes / 2;
         let rest = backend.segment(offset + middle)?;
-        ensure!(
-            rest.addr == run.addr + middle as u64,
-            "byte {} is at {:#x}",
-            offset + middle,
-            rest.addr
-        );
+        ensure!(rest.addr == run.addr + middle as u64, "the middle of {run:?}: {rest:?}");
         offset += run.len_bytes;
     }
     ensure!(offset == len_bytes, "the runs have {offset} bytes, the block {len_bytes}");
@@ -94,9 +64,6 @@ pub fn segments_cover_the_block<H: Harness>(harness: &H) -> Verdict {
 
 /// A fresh block can be read, and its bytes stay. The region's first touch keeps the kernel's
 /// bytes, and no dirty line of an earlier owner comes over them later.
-///
-/// # Errors
-/// [`Failure`](super::Failure).
 pub fn views_are_initialised_and_hold_still<H: Harness>(harness: &H) -> Verdict {
     let backend = harness.open(4096)?;
     let mapping = backend.mapping();
@@ -105,11 +72,8 @@ pub fn views_are_initialised_and_hold_still<H: Harness>(harness: &H) -> Verdict 
     let fresh =
         unsafe { std::slice::from_raw_parts(mapping.cpu.as_ptr().cast_const(), 4096) }.to_vec();
     let region = Region::new(backend)?;
-    expect(
-        "a region, compared with the block before it",
-        &region.alloc(4096, Align::MIN)?,
-        &fresh,
-    )?;
+    let whole = region.alloc(4096, Align::MIN)?;
+    expect("a region, compared with the block before it", &whole, &fresh)?;
 
     let mut rng = fastrand::Rng::with_seed(3);
     let rig = Rig::new(harness, 4, 1024)?;
@@ -128,9 +92,6 @@ pub fn views_are_initialised_and_hold_still<H: Harness>(harness: &H) -> Verdict 
 
 /// A buffer begins at a multiple of its alignment for the CPU and for the device, ends inside the
 /// block, and shares no byte with another one.
-///
-/// # Errors
-/// [`Failure`](super::Failure).
 pub fn buffers_are_aligned_on_both_sides<H: Harness>(harness: &H) -> Verdict {
     let backend = harness.open(1 << 16)?;
     let Mapping { cpu, base, .. } = backend.mapping();
@@ -143,70 +104,40 @@ pub fn buffers_are_aligned_on_both_sides<H: Harness>(harness: &H) -> Verdict {
         }
         let buffer = region.alloc(100 + bits, align)?;
         let (start, len) = (buffer.offset_bytes(), buffer.len_bytes());
-        ensure!(
-            align.divides(base.raw() + start as u64),
-            "bus address {:#x}, alignment {}",
-            base.raw() + start as u64,
-            align.bytes()
-        );
-        ensure!(
-            align.divides((cpu.as_ptr().addr() + start) as u64),
-            "CPU offset {start}, alignment {}",
-            align.bytes()
-        );
+        let (bus, host) = (base.raw() + start as u64, cpu.as_ptr().addr() + start);
+        ensure!(align.divides(bus), "bus address {bus:#x}, {align:?}");
+        ensure!(align.divides(host as u64), "CPU address {host:#x}, {align:?}");
         ensure!(region.line().divides(start as u64), "offset {start} is inside a line");
-        ensure!(
-            len >= 100 + bits && region.line().divides(len as u64),
-            "{len} bytes for {}",
-            100 + bits
-        );
-        ensure!(
-            start + len <= region.len_bytes(),
-            "{len} bytes from {start} on end behind the block"
-        );
+        let is_whole = len >= 100 + bits && region.line().divides(len as u64);
+        ensure!(is_whole, "{len} bytes for {}", 100 + bits);
+        ensure!(start + len <= region.len_bytes(), "{len} bytes from {start}: behind the block");
         let apart = |other: &CpuBuf| {
             start + len <= other.offset_bytes() || other.offset_bytes() + other.len_bytes() <= start
         };
         ensure!(out.iter().all(apart), "bytes {start}.. are another buffer's too");
-        ensure!(
-            buffer.view::<u8>()?.as_ptr().addr() == cpu.as_ptr().addr() + start,
-            "the view is somewhere else"
-        );
+        ensure!(buffer.view::<u8>()?.as_ptr().addr() == host, "the view is somewhere else");
         out.push(buffer);
         let used: usize = out.iter().map(CpuBuf::len_bytes).sum();
-        ensure!(
-            region.free_bytes() == region.len_bytes() - used,
-            "{} bytes free beside {used}",
-            region.free_bytes()
-        );
+        let free = region.free_bytes();
+        ensure!(free == region.len_bytes() - used, "{free} bytes free beside {used}");
     }
     out.clear();
-    ensure!(
-        region.free_bytes() == region.len_bytes(),
-        "{} bytes free after the last buffer",
-        region.free_bytes()
-    );
-    let need_bytes = region.len_bytes() + 1;
-    let refused = region.alloc(need_bytes, Align::MIN).map(|_| ());
-    let refused_as_it_is = matches!(refused, Err(Error::Exhausted { capacity_bytes, .. })
-        if capacity_bytes == region.len_bytes());
-    ensure!(refused_as_it_is, "a buffer longer than the block: {refused:?}");
+    let (free, capacity_bytes) = (region.free_bytes(), region.len_bytes());
+    ensure!(free == capacity_bytes, "{free} bytes free after the last buffer");
+    let need_bytes = capacity_bytes + 1;
+    let refused = region.alloc(need_bytes, Align::MIN).map(drop);
+    let no_room = Err(Error::Exhausted { need_bytes, capacity_bytes });
+    ensure!(refused == no_room, "a buffer longer than the block: {refused:?}");
     Ok(())
 }
 
 /// Every pointer into the block has its bus address and every bus address its pointer. Addresses
 /// outside are refused.
-///
-/// # Errors
-/// [`Failure`](super::Failure).
 pub fn addresses_translate_both_ways<H: Harness>(harness: &H) -> Verdict {
     let (backend, port) = (harness.open(8192)?, harness.port());
     let Mapping { cpu, len_bytes, base, .. } = backend.mapping();
     let region = Region::new(backend)?;
-    let first = match base {
-        BaseAddr::Phys(phys) => phys.0 + port.offset,
-        BaseAddr::Dev(dev) => dev.0,
-    };
+    let DevAddr(first) = first_of(harness, base);
     let (at, bus) = (
         |offset: usize| cpu.as_ptr().wrapping_add(offset).cast_const(),
         |offset: usize| DevAddr(first + offset as u64),
@@ -218,10 +149,8 @@ pub fn addresses_translate_both_ways<H: Harness>(harness: &H) -> Verdict {
         ensure!(ptr.as_ptr().cast_const() == at(offset), "bus address {addr} is at {ptr:?}");
     }
     for (offset, len) in [(0, len_bytes), (1, len_bytes - 1), (len_bytes - 1, 1), (64, 0)] {
-        ensure!(
-            region.dev_addr_of(&port, at(offset), len)? == bus(offset),
-            "{len} bytes from byte {offset}"
-        );
+        let addr = region.dev_addr_of(&port, at(offset), len)?;
+        ensure!(addr == bus(offset), "{len} bytes from byte {offset} are at {addr}");
     }
     let before = cpu.as_ptr().wrapping_sub(1).cast_const();
     let outside = [
@@ -234,32 +163,22 @@ pub fn addresses_translate_both_ways<H: Harness>(harness: &H) -> Verdict {
     ];
     for (ptr, len) in outside {
         let refused = region.dev_addr_of(&port, ptr, len);
-        ensure!(
-            refused == Err(Error::NotOurs { addr: ptr.addr() as u64, len_bytes: len }),
-            "{len} bytes at {ptr:?}: {refused:?}"
-        );
+        let not_ours = Err(Error::NotOurs { addr: ptr.addr() as u64, len_bytes: len });
+        ensure!(refused == not_ours, "{len} bytes at {ptr:?}: {refused:?}");
     }
     for addr in [first.wrapping_sub(1), first + len_bytes as u64, 0, u64::MAX] {
         let refused = region.host_ptr_of(&port, DevAddr(addr));
-        ensure!(
-            refused == Err(Error::NotOurs { addr, len_bytes: 1 }),
-            "bus address {addr:#x}: {refused:?}"
-        );
+        let not_ours = Err(Error::NotOurs { addr, len_bytes: 1 });
+        ensure!(refused == not_ours, "bus address {addr:#x}: {refused:?}");
     }
     Ok(())
 }
 
 /// When everything came back, the memory is freed: a device that still uses the address is astray.
-///
-/// # Errors
-/// [`Failure`](super::Failure).
 pub fn what_came_back_is_freed<H: Harness>(harness: &H) -> Verdict {
     let rig = Rig::new(harness, 2, 1024)?;
-    let base = rig
-        .regions()
-        .iter()
-        .map(|region| DevAddr(region.base().raw() + harness.port().offset))
-        .collect::<Vec<_>>();
+    let base: Vec<_> =
+        rig.regions().iter().map(|region| first_of(harness, region.base())).collect();
     let mut queue = rig.queue::<2>()?;
     let [input, output] = rig.buffers()?;
     let [input, output] =
@@ -274,9 +193,6 @@ pub fn what_came_back_is_freed<H: Harness>(harness: &H) -> Verdict {
 }
 
 /// A buffer, a half of one or a pool's slot that was forgotten keeps the memory.
-///
-/// # Errors
-/// [`Failure`](super::Failure).
 pub fn what_was_forgotten_stays<H: Harness>(harness: &H) -> Verdict {
     for forget in 0..3 {
         let backend = harness.open(4096)?;
@@ -294,21 +210,9 @@ pub fn what_was_forgotten_stays<H: Harness>(harness: &H) -> Verdict {
 }
 
 /// Is the block still mapped, and does a device still find it?
-///
-/// # Errors
-/// [`Failure`](super::Failure).
 pub fn stays<H: Harness>(harness: &H, mapping: Mapping) -> Verdict {
-    let port = harness.port();
-    let first = match mapping.base {
-        BaseAddr::Phys(phys) => phys.0 + port.offset,
-        BaseAddr::Dev(dev) => dev.0,
-    };
-    let mut bytes = [0; 64];
-    harness.probe(DevAddr(first), &mut bytes)?;
+    harness.probe(first_of(harness, mapping.base), &mut [0; 64])?;
     let cpu = mapping.cpu.as_ptr().addr();
-    ensure!(
-        crate::mapped::is_mapped(cpu, mapping.len_bytes),
-        "the block at {cpu:#x} is not mapped any more"
-    );
+    ensure!(is_mapped(cpu, mapping.len_bytes), "the block at {cpu:#x} is not mapped any more");
     Ok(())
 }

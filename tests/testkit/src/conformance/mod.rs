@@ -41,38 +41,29 @@ pub trait Harness: Sync {
     /// The memory's backend.
     type Backend: Backend + 'static;
 
-    /// A new block of at least `len_bytes`.
-    ///
-    /// # Errors
-    /// [`Failure::Skipped`] where this machine has no such memory.
+    /// A new block of at least `len_bytes`, or [`Failure::Skipped`] where this machine has no such
+    /// memory.
     fn open(&self, len_bytes: usize) -> Result<Self::Backend, Failure>;
 
     /// The master's way to it.
     fn port(&self) -> Port;
 
-    /// The master reads memory.
-    ///
-    /// # Errors
-    /// [`BusError`] where no memory is.
+    /// The master reads memory, or gets [`BusError`] where none is.
     fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError>;
 
-    /// The master writes memory.
-    ///
-    /// # Errors
-    /// [`BusError`] where no memory is.
+    /// The master writes memory, or gets [`BusError`] where none is.
     fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError>;
 
     /// The bytes that a logic analyser on the bus sees: no access of the master's.
-    ///
-    /// # Errors
-    /// [`BusError`] where no memory is.
     fn probe(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
         self.device_read(addr, bytes)
     }
 
     /// How often the master touched bytes that were not handed over to it. `None`: nothing here
     /// counts that, and no check sees it.
-    fn unowned_accesses(&self) -> Option<u64>;
+    fn unowned_accesses(&self) -> Option<u64> {
+        None
+    }
 
     /// Does memory that was freed answer with [`BusError`]? A block that outlives its user
     /// (u-dma-buf's) does not.
@@ -88,6 +79,16 @@ pub enum Failure {
     Skipped(String),
     /// It ran, and the backend or the runtime is wrong.
     Wrong(String),
+}
+
+impl Failure {
+    /// The same, with more before its words.
+    pub fn before(self, place: impl fmt::Display) -> Self {
+        match self {
+            Self::Wrong(what) => Self::Wrong(format!("{place}: {what}")),
+            skipped @ Self::Skipped(_) => skipped,
+        }
+    }
 }
 
 /// The result of a check.
@@ -171,38 +172,32 @@ macro_rules! one_test_a_check {
 }
 
 /// All checks for one harness.
-#[must_use]
 pub fn all<H: Harness>() -> Vec<Check<H>> {
     for_each_check!(list_of_checks)
 }
 
 /// Makes one check, in which the master touches only what it was handed.
-///
-/// # Errors
-/// The check's failure; [`Failure::Wrong`] for an access to bytes that were not handed over.
 pub fn owned<H: Harness>(harness: &H, check: fn(&H) -> Verdict) -> Verdict {
     check(harness)?;
     let Some(unowned) = harness.unowned_accesses() else { return Ok(()) };
     ensure!(unowned == 0, "{unowned} accesses to bytes that were not handed over");
     // One that is wrong: a count that never changes has seen nothing.
     let block = harness.open(64)?;
-    let addr = match block.mapping().base {
-        BaseAddr::Phys(phys) => DevAddr(phys.0.wrapping_add(harness.port().offset)),
-        BaseAddr::Dev(addr) => addr,
-    };
-    harness.device_read(addr, &mut [0])?;
+    harness.device_read(first_of(harness, block.mapping().base), &mut [0])?;
     let counted = harness.unowned_accesses();
-    ensure!(
-        counted == Some(1),
-        "an access to bytes that were not handed over is counted as {counted:?}"
-    );
+    ensure!(counted == Some(1), "an access to bytes that were not handed over: {counted:?}");
     Ok(())
 }
 
+/// Where the harness's master finds the first byte of a block that begins at `base`.
+fn first_of<H: Harness>(harness: &H, base: BaseAddr) -> DevAddr {
+    match base {
+        BaseAddr::Phys(phys) => DevAddr(phys.0.wrapping_add(harness.port().offset)),
+        BaseAddr::Dev(addr) => addr,
+    }
+}
+
 /// Ends a test: fails it by name, or says past the test runner's capture why it was skipped.
-///
-/// # Panics
-/// Where the check failed.
 #[allow(clippy::panic, reason = "this is how a test fails")]
 pub fn report(backend: &str, check: &str, verdict: Verdict) {
     match verdict {

@@ -22,9 +22,6 @@ pub struct Rig<'h, H: Harness> {
 
 impl<'h, H: Harness> Rig<'h, H> {
     /// Room for `count` buffers of `buffer_bytes`, a multiple of 128: the longest line.
-    ///
-    /// # Errors
-    /// An error of the harness or of the region.
     pub fn new(harness: &'h H, count: usize, buffer_bytes: usize) -> Verdict<Self> {
         let needs =
             |len_bytes| Requirements { len_bytes, align: Align::MIN, ..Requirements::default() };
@@ -36,20 +33,14 @@ impl<'h, H: Harness> Rig<'h, H> {
         let alone = first.scope() == SyncScope::Whole && !harness.port().coherent;
         let mut regions = vec![first];
         for _ in 1..if alone { count } else { 1 } {
-            regions.push(Region::with(
-                harness.open(buffer_bytes)?,
-                needs(buffer_bytes),
-                Limits::default(),
-            )?);
+            let backend = harness.open(buffer_bytes)?;
+            regions.push(Region::with(backend, needs(buffer_bytes), Limits::default())?);
         }
         Ok(Self { harness, regions, buffer_bytes })
     }
 
     /// As many buffers as there is room for, in the order of their addresses where they are
     /// neighbours.
-    ///
-    /// # Errors
-    /// What `alloc` says.
     pub fn buffers<const N: usize>(&self) -> Verdict<[CpuBuf; N]> {
         let mut buffers = Vec::new();
         for region in self.regions.iter().cycle().take(N) {
@@ -67,17 +58,11 @@ impl<'h, H: Harness> Rig<'h, H> {
     }
 
     /// A queue of one job, of `N` operands.
-    ///
-    /// # Errors
-    /// What `Queue::new` says.
     pub fn queue<const N: usize>(&self) -> Verdict<Queue<Xor<'h, H, N>>> {
         Ok(Queue::new(Xor::new(self.harness), 1)?)
     }
 
     /// One whose jobs fail when they are started, with all of the work done.
-    ///
-    /// # Errors
-    /// What `Queue::new` says.
     pub fn queue_that_fails<const N: usize>(&self) -> Verdict<Queue<Xor<'h, H, N>>> {
         Ok(Queue::new(Xor::with_a_start_that_fails(self.harness), 1)?)
     }
@@ -99,17 +84,11 @@ impl<'h, H: Harness> Rig<'h, H> {
 }
 
 /// The next job's buffers, on the CPU's side.
-///
-/// # Errors
-/// What `wait` says; [`Failure::Wrong`] where none ends.
 pub fn ended<const N: usize>(queue: &mut Queue<impl Driver>) -> Verdict<[CpuBuf; N]> {
     Ok(queue.wait(WAIT)?.ok_or(Failure::Wrong("a job did not end".into()))?.buffers)
 }
 
 /// One job with this key, whose buffers stay on the device's side.
-///
-/// # Errors
-/// What `submit` and `wait_device` say; [`Failure::Wrong`] where it does not end.
 pub fn on_the_device<const N: usize>(
     queue: &mut Queue<impl Driver>,
     operands: [Operand; N],
@@ -117,6 +96,11 @@ pub fn on_the_device<const N: usize>(
 ) -> Verdict<[DevBuf; N]> {
     queue.submit(operands, &[key.into()])?;
     Ok(queue.wait_device(WAIT)?.ok_or(Failure::Wrong("a job did not end".into()))?.buffers)
+}
+
+/// The buffers of a job that was refused, or that failed with its device stopped.
+pub fn kept<T>(buffers: Option<T>) -> Verdict<T> {
+    buffers.ok_or(Failure::Wrong("a job without an end kept its buffers".into()))
 }
 
 /// Random bytes.
@@ -127,9 +111,6 @@ pub fn random_bytes(rng: &mut fastrand::Rng, len: usize) -> Vec<u8> {
 }
 
 /// Fills a buffer with random bytes, as a user does: in its view. Returns what it wrote.
-///
-/// # Errors
-/// What `view_mut` says.
 pub fn scribble(rng: &mut fastrand::Rng, buffer: &mut CpuBuf) -> Verdict<Vec<u8>> {
     let bytes = random_bytes(rng, buffer.len_bytes());
     buffer.view_mut::<u8>()?.copy_from_slice(&bytes);
@@ -137,47 +118,29 @@ pub fn scribble(rng: &mut fastrand::Rng, buffer: &mut CpuBuf) -> Verdict<Vec<u8>
 }
 
 /// Does the buffer show these bytes?
-///
-/// # Errors
-/// [`Failure::Wrong`], with the first byte that differs.
 pub fn expect(what: &str, buffer: &CpuBuf, expected: &[u8]) -> Verdict {
     expect_bytes(what, buffer.view::<u8>()?, expected)
 }
 
 /// Are these the bytes?
-///
-/// # Errors
-/// [`Failure::Wrong`], with the first byte that differs.
 pub fn expect_bytes(what: &str, found: &[u8], expected: &[u8]) -> Verdict {
-    ensure!(
-        found.len() == expected.len(),
-        "{what}: {} bytes instead of {}",
-        found.len(),
-        expected.len()
-    );
-    if found == expected {
-        return Ok(());
-    }
-    let mut pairs = found.iter().zip(expected).enumerate();
-    let wrong = pairs.clone().filter(|(_, (found, expected))| found != expected).count();
-    let (at, values) =
-        pairs.find(|(_, (found, expected))| found != expected).unwrap_or((0, (&0, &0)));
+    let (have, need) = (found.len(), expected.len());
+    ensure!(have == need, "{what}: {have} bytes instead of {need}");
+    let mut differ =
+        found.iter().zip(expected).enumerate().filter(|(_, (found, right))| found != right);
+    let Some((at, (byte, right))) = differ.next() else { return Ok(()) };
+    let more = differ.count();
     Err(Failure::Wrong(format!(
-        "{what}: byte {at} is {:#04x} instead of {:#04x} ({wrong} of {} differ)",
-        values.0,
-        values.1,
-        found.len()
+        "{what}: byte {at} is {byte:#04x} instead of {right:#04x} (and {more} of {have} more)"
     )))
 }
 
 /// The exclusive or of two rows of bytes and a key.
-#[must_use]
 pub fn xor(left: &[u8], right: &[u8], key: u8) -> Vec<u8> {
     left.iter().zip(right).map(|(left, right)| left ^ right ^ key).collect()
 }
 
 /// Each byte with the key.
-#[must_use]
 pub fn keyed(bytes: &[u8], key: u8) -> Vec<u8> {
     bytes.iter().map(|byte| byte ^ key).collect()
 }

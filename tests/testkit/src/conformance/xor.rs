@@ -38,13 +38,11 @@ impl<'h, H: Harness, const OPERANDS: usize> Xor<'h, H, OPERANDS> {
     }
 
     /// One that writes so many bytes behind its output, in a block where no view covers them.
-    #[must_use]
     pub fn with_overrun(self, overrun_bytes: usize) -> Self {
         Self { overrun_bytes, ..self }
     }
 
     /// One whose `stop` says that it has stopped while it has not: [`run_on`](Self::run_on).
-    #[must_use]
     pub fn that_lies_of_its_end(self) -> Self {
         Self { lies: true, ..self }
     }

@@ -104,7 +104,6 @@ impl Bytes<'_> {
 impl Case {
     /// Floats of these dimensions at the region's first byte, in C's order, with which nothing is
     /// wrong.
-    #[must_use]
     pub fn floats(dims: &[i64]) -> Self {
         let mut strides = vec![1_i64; dims.len()];
         for at in (1..dims.len()).rev() {
@@ -128,7 +127,6 @@ impl Case {
     }
 
     /// From any bytes.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut bytes = Bytes(bytes);
         let [switches, contract, again, origin] = bytes.take();
@@ -166,7 +164,6 @@ impl Case {
     }
 
     /// The bytes that it is made from.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![self.switches, self.contract, self.again, self.origin];
         bytes.extend(self.version.major.to_le_bytes());

@@ -87,13 +87,14 @@ impl Rig {
     #[must_use]
     pub fn new() -> Self {
         let ((board, region), (other, copies)) = (memory(REGION_BYTES), memory(COPY_BYTES));
+        let write = |bytes: &mut [u8], offset, is_elsewhere| {
+            for (byte, at) in bytes.iter_mut().zip(offset..) {
+                *byte = byte_at(at, is_elsewhere);
+            }
+        };
         let fill = |buf: &mut CpuBuf| {
             let offset = buf.offset_bytes();
-            buf.view_mut::<u8>()
-                .unwrap()
-                .iter_mut()
-                .enumerate()
-                .for_each(|(at, byte)| *byte = byte_at(offset + at, false));
+            write(buf.view_mut().unwrap(), offset, false);
         };
         let mut front = region.alloc(SLOT_BYTES, Align::DLPACK).unwrap();
         fill(&mut front);
@@ -104,7 +105,7 @@ impl Rig {
         fill(&mut pool.take().unwrap());
         fill(&mut region.alloc(region.free_bytes(), Align::LINE).unwrap());
         let elsewhere = pages(ELSEWHERE_BYTES);
-        elsewhere.iter_mut().enumerate().for_each(|(at, byte)| *byte = byte_at(at, true));
+        write(elsewhere, 0, true);
         Self {
             board,
             region,
@@ -196,17 +197,12 @@ impl Rig {
             Err(broken) => panic!("taken as {span:?}, and it breaks {broken:?}"),
         }
         assert!(span.0 <= REGION_BYTES && span.1 <= REGION_BYTES - span.0, "{span:?} is outside");
-        assert_eq!(
-            (imported.shape().dims(), imported.dtype()),
-            (case.shape.as_slice(), case.dtype)
-        );
+        assert_eq!((imported.shape().dims(), imported.dtype()), (&*case.shape, case.dtype));
         assert_eq!(imported.is_read_only(), is_read_only(case));
         assert_eq!(imported.dev_addr(&self.board.port()), Ok(DevAddr(self.base.0 + span.0 as u64)));
         let elsewhere = self.other.port();
-        assert_eq!(
-            imported.dev_addr(&elsewhere),
-            Err(Error::WrongBus { port: elsewhere.name, memory: self.board.bus() })
-        );
+        let wrong_bus = Error::WrongBus { port: elsewhere.name, memory: self.board.bus() };
+        assert_eq!(imported.dev_addr(&elsewhere), Err(wrong_bus));
         assert!(!format!("{imported:?}").is_empty());
         span
     }
@@ -214,24 +210,15 @@ impl Rig {
     /// Copies, where all that is read is there to be read.
     fn copied(&self, foreign: &Foreign, verdict: &Verdict) -> Option<Result<usize>> {
         let mut buf = self.copies.borrow_mut();
+        let end = verdict.described.as_ref().map_or(0, |seen| seen.elements * seen.element_bytes);
         let (right, from) = match &verdict.described {
             Err(broken) => (Err(broken.clone()), None),
+            Ok(seen) if !seen.against_copies().is_empty() => (Err(seen.against_copies()), None),
+            Ok(_) if end == 0 => (Ok(0), None),
             Ok(seen) => {
-                let (broken, len_bytes) =
-                    (seen.against_copies(), seen.elements * seen.element_bytes);
-                if !broken.is_empty() {
-                    (Err(broken), None)
-                } else if len_bytes == 0 {
-                    (Ok(0), None)
-                } else {
-                    let from = self.readable(seen.addr, len_bytes)?;
-                    let refusal =
-                        Error::OutOfRange { start: 0, end: len_bytes, len_bytes: COPY_BYTES };
-                    (
-                        if len_bytes <= COPY_BYTES { Ok(len_bytes) } else { Err(vec![refusal]) },
-                        Some(from),
-                    )
-                }
+                let from = self.readable(seen.addr, end)?;
+                let refusal = Error::OutOfRange { start: 0, end, len_bytes: COPY_BYTES };
+                (if end <= COPY_BYTES { Ok(end) } else { Err(vec![refusal]) }, Some(from))
             }
         };
         buf.view_mut::<u8>().unwrap().fill(0xEE);
@@ -246,12 +233,8 @@ impl Rig {
         let copied = *found.as_ref().unwrap_or(&0);
         let (copy, rest) = buf.view::<u8>().unwrap().split_at(copied);
         if let Some((offset, is_elsewhere)) = from {
-            assert!(
-                copy.iter()
-                    .enumerate()
-                    .all(|(at, byte)| *byte == byte_at(offset + at, is_elsewhere)),
-                "other bytes"
-            );
+            let mut bytes = copy.iter().zip(offset..);
+            assert!(bytes.all(|(byte, at)| *byte == byte_at(at, is_elsewhere)), "other bytes");
         }
         assert!(rest.iter().all(|byte| *byte == 0xEE), "more bytes");
         Some(found)
@@ -338,11 +321,8 @@ impl Rig {
         for _ in 0..outcome.misuses {
             given.delete();
         }
-        assert_eq!(
-            self.table.misuses() - misuses,
-            outcome.misuses,
-            "calls too many of the deleter"
-        );
+        let counted = self.table.misuses() - misuses;
+        assert_eq!(counted, outcome.misuses, "calls too many of the deleter");
         if let Some(lent) = buf {
             let buf = lent.take_back().unwrap();
             assert_eq!((buf.offset_bytes(), buf.len_bytes()), (SLOT_BYTES + at, room));

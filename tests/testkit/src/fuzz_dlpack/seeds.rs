@@ -39,7 +39,6 @@ fn seed(name: &'static str, dims: &[i64], want: Want, change: impl FnOnce(&mut C
 }
 
 /// All of them.
-#[must_use]
 pub fn seeds() -> Vec<Seed> {
     [strides(), dimensions(), sizes(), types_and_devices(), pointers(), versions(), lent()].concat()
 }

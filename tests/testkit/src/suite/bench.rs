@@ -1,16 +1,61 @@
 //! The board of a run, and what is known of the jobs in flight.
 
-use super::{Kind, Subject};
+use super::{Kind, Subject, Way};
 use crate::{
     conformance::{Failure, Verdict},
     ensure,
 };
-use contigo::{Completion, CpuBuf, DevBuf, Operand, Pool, sim::stream::packet};
+use contigo::{
+    Align, Completion, CpuBuf, DevBuf, Driver, Operand, Pool, Region,
+    sim::{Model, SimBoard, SimConfig, SimDevice, stream::packet},
+};
 use fastrand::Rng;
 use std::ops::Range;
 
 /// A buffer for an operand.
 pub const SLOT_BYTES: usize = 4096;
+
+/// A board with a core, and memory for its jobs and its driver.
+pub(super) struct Bench<M: Model> {
+    pub(super) board: SimBoard,
+    pub(super) device: SimDevice<M>,
+    /// The memory of the pool's `slots`.
+    pub(super) region: Region,
+    pub(super) pool: Pool,
+    /// The driver's.
+    pub(super) own: Region,
+}
+
+impl<M: Model> Bench<M> {
+    pub(super) fn new(
+        subject: &impl Subject<Model = M>,
+        model: M,
+        config: SimConfig,
+        way: Way,
+        slots: usize,
+    ) -> Verdict<Self> {
+        let board = SimBoard::with(config);
+        let region = Region::new(board.memory(slots * SLOT_BYTES)?)?;
+        let own_bytes = subject.memory_bytes().max(1).next_multiple_of(4096);
+        let own = Region::new(board.memory(own_bytes)?)?;
+        let pool = region.pool(slots, SLOT_BYTES)?;
+        let device = SimDevice::with_model(&board, way.port(&board), model);
+        Ok(Self { board, device, region, pool, own })
+    }
+
+    /// Opens the driver, with its own memory where it has some.
+    pub(super) fn open<R>(
+        &self,
+        subject: &impl Subject<Model = M>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> Verdict<R>,
+    ) -> Verdict<R> {
+        let memory = match subject.memory_bytes() {
+            0 => None,
+            bytes => Some(self.own.alloc(bytes, Align::PAGE)?),
+        };
+        subject.open(self.device.window()?, memory, act)?
+    }
+}
 
 /// A job in flight: its operands as they were before it.
 pub(super) struct Job {
@@ -107,22 +152,14 @@ impl Job {
             if let Some(completion) = good.filter(|_| writes) {
                 let got = completion.bytes.unwrap_or(changed.len());
                 let part = seen.get(changed.start..changed.start + got).unwrap_or_default();
-                match kind {
-                    Kind::Receive => received(part, packet)?,
-                    _ => {
-                        let sent = self.sent();
-                        ensure!(
-                            got == sent.len() || completion.bytes.is_none(),
-                            "{got} bytes of {} are told",
-                            sent.len()
-                        );
-                        ensure!(
-                            part.get(..sent.len()) == Some(sent),
-                            "the copy of {} bytes is wrong",
-                            sent.len()
-                        );
-                    }
+                if kind == Kind::Receive {
+                    received(part, packet)?;
+                    continue;
                 }
+                let (sent, len) = (self.sent(), self.sent().len());
+                let told = got == len || completion.bytes.is_none();
+                ensure!(told, "{got} bytes of {len} are told");
+                ensure!(part.get(..len) == Some(sent), "the copy of {len} bytes is wrong");
             }
         }
         Ok(())
@@ -137,10 +174,8 @@ fn received(seen: &[u8], expected: &mut u32) -> Verdict {
         return Ok(());
     };
     ensure!(number >= *expected, "packet {number} after packet {expected}");
-    ensure!(
-        seen.len() <= whole as usize && packet::begins(number, whole as usize, seen),
-        "packet {number} has wrong bytes"
-    );
+    let right = seen.len() <= whole as usize && packet::begins(number, whole as usize, seen);
+    ensure!(right, "packet {number} has wrong bytes");
     *expected = number + 1;
     Ok(())
 }

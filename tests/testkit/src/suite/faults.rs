@@ -2,7 +2,7 @@
 
 use super::{
     Kind, Subject, Way,
-    bench::{Job, SLOT_BYTES, draw},
+    bench::{Bench, Job, draw},
     program::program,
     sight::all_seen,
     waits::waits,
@@ -12,8 +12,8 @@ use crate::{
     ensure, fnv,
 };
 use contigo::{
-    Align, Completion, DevBuf, Driver, Error, Pool, Queue, Region,
-    sim::{Faults, SimBoard, SimConfig, SimDevice, Struck},
+    Completion, DevBuf, Driver, Error, Pool, Queue,
+    sim::{Faults, SimConfig, SimDevice, Struck},
 };
 use fastrand::Rng;
 use std::{collections::VecDeque, ops::Range, time::Duration};
@@ -57,12 +57,8 @@ pub fn faults<S: Subject>(subject: &S, seeds: Range<u64>) -> Verdict<Tally> {
     let mut tally = Tally::default();
     let count = seeds.end.saturating_sub(seeds.start);
     for seed in seeds {
-        one(subject, seed, &mut tally).map_err(|failure| match failure {
-            Failure::Wrong(what) => {
-                Failure::Wrong(format!("{}, seed {seed}: {what}", subject.name()))
-            }
-            skipped @ Failure::Skipped(_) => skipped,
-        })?;
+        one(subject, seed, &mut tally)
+            .map_err(|failure| failure.before(format_args!("{}, seed {seed}", subject.name())))?;
     }
     all_seen(subject, count, &tally)?;
     program(subject)?;
@@ -82,16 +78,12 @@ const fn faults_of(seed: u64) -> Faults {
 }
 
 fn one<S: Subject>(subject: &S, seed: u64, tally: &mut Tally) -> Verdict {
-    let board = SimBoard::with(SimConfig { seed, faults: faults_of(seed) });
+    let config = SimConfig { seed, faults: faults_of(seed) };
     let way = if (seed / 4).is_multiple_of(2) { Way::Plain } else { Way::Coherent };
-    let region = Region::new(
-        board.memory(SLOTS * SLOT_BYTES + subject.memory_bytes().next_multiple_of(4096) + 4096)?,
-    )?;
-    let pool = region.pool(SLOTS, SLOT_BYTES)?;
-    let device = SimDevice::with_model(&board, way.port(&board), subject.drawn(seed));
-    let verdict = on_board(subject, seed, &board, &device, (&region, &pool), tally);
-    tally.struck = sum(tally.struck, board.struck()?);
-    let findings = device.model(|model| subject.findings(model))?;
+    let bench = Bench::new(subject, subject.drawn(seed), config, way, SLOTS)?;
+    let verdict = on_bench(subject, seed, &bench, tally);
+    tally.struck = sum(tally.struck, bench.board.struck()?);
+    let findings = bench.device.model(|model| subject.findings(model))?;
     if findings.is_empty() {
         return verdict;
     }
@@ -114,52 +106,37 @@ fn sum(a: Struck, b: Struck) -> Struck {
 }
 
 /// The jobs of a seed, and what is left after them.
-fn on_board<S: Subject>(
+fn on_bench<S: Subject>(
     subject: &S,
     seed: u64,
-    board: &SimBoard,
-    device: &SimDevice<S::Model>,
-    (region, pool): (&Region, &Pool),
+    bench: &Bench<S::Model>,
     tally: &mut Tally,
 ) -> Verdict {
-    let own_bytes = subject.memory_bytes();
-    let (free_bytes, memory) = (
-        region.free_bytes(),
-        if own_bytes > 0 { Some(region.alloc(own_bytes, Align::PAGE)?) } else { None },
-    );
-    let sent = subject.open(device.window()?, memory, |driver| {
-        let queue = Queue::new(driver, DEPTH).map_err(|refused| Failure::from(refused.error))?;
-        let rng = Rng::with_seed(seed);
-        let (jobs, lost, sent) = (VecDeque::new(), false, fnv::START);
-        let faults = faults_of(seed);
+    let sent = bench.open(subject, |driver| {
         let mut run = Run {
             subject,
-            device,
-            pool,
-            queue,
-            faults,
-            rng,
-            jobs,
+            device: &bench.device,
+            pool: &bench.pool,
+            queue: Queue::new(driver, DEPTH).map_err(|refused| Failure::from(refused.error))?,
+            faults: faults_of(seed),
+            rng: Rng::with_seed(seed),
+            jobs: VecDeque::new(),
             packet: 0,
             tags: 0,
-            lost,
-            sent,
+            lost: false,
+            sent: fnv::START,
             tally,
         };
         run.steps()?;
-        Ok::<_, Failure>((!run.lost).then_some(run.sent))
-    })??;
-    let out = (pool.taken(), free_bytes - region.free_bytes());
+        Ok((!run.lost).then_some(run.sent))
+    })?;
+    let out = (bench.pool.taken(), bench.own.len_bytes() - bench.own.free_bytes());
     ensure!(out == (0, 0), "{} buffers and {} bytes of the driver's stayed out", out.0, out.1);
-    let counts = board.counts();
-    ensure!(
-        counts.unowned_accesses == 0,
-        "{} accesses to bytes that were not given",
-        counts.unowned_accesses
-    );
-    ensure!(counts.stray_accesses == 0, "{} accesses to no memory", counts.stray_accesses);
+    let counts = bench.board.counts();
+    ensure!(counts.unowned_accesses == 0, "accesses to bytes that were not given: {counts:?}");
+    ensure!(counts.stray_accesses == 0, "accesses to no memory: {counts:?}");
     ensure!(counts.evictions == 0 && counts.lost_writes == 0, "a sync is missing: {counts:?}");
-    let stream = device.model(|model| subject.stream(model))?;
+    let stream = bench.device.model(|model| subject.stream(model))?;
     if let (Kind::Send, Some(sent), Some(stream)) = (subject.kind(), sent, stream) {
         ensure!(stream.sent_hash == sent, "the sink got other bytes than were sent");
     }
@@ -252,11 +229,8 @@ impl<S: Subject> Run<'_, '_, S> {
     fn ended(&mut self, tag: usize, completion: &Completion, buffers: Vec<DevBuf>) -> Verdict {
         let job = self.job(tag)?;
         if let Some(what) = completion.failed {
-            self.expect(&[Error::Fault {
-                device: self.subject.name(),
-                status: completion.status,
-                what,
-            }])?;
+            let (device, status) = (self.subject.name(), completion.status);
+            self.expect(&[Error::Fault { device, status, what }])?;
             (self.lost, self.tally.failed) = (true, self.tally.failed + 1);
         } else {
             self.tally.completed += 1;

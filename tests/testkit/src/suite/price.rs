@@ -2,12 +2,15 @@
 
 use super::{
     Subject, Way,
-    bench::{SLOT_BYTES, draw},
+    bench::{Bench, draw},
 };
-use crate::conformance::{Failure, Verdict};
+use crate::{
+    conformance::{Failure, Verdict},
+    ensure,
+};
 use contigo::{
-    Align, Queue, Region,
-    sim::{SimBoard, SimDevice},
+    Queue,
+    sim::{Faults, SimConfig},
 };
 use fastrand::Rng;
 use std::time::Duration;
@@ -47,35 +50,27 @@ pub fn per_packet<S: Subject>(
     in_flight: usize,
     rounds: usize,
 ) -> Verdict<Price> {
-    let board = SimBoard::new(1);
-    let region = Region::new(board.memory(SLOTS * SLOT_BYTES)?)?;
-    let own_bytes = subject.memory_bytes().max(64);
-    let own_region = Region::new(board.memory(own_bytes.next_multiple_of(4096))?)?;
-    let pool = region.pool(SLOTS, SLOT_BYTES)?;
-    let device = SimDevice::with_model(&board, way.port(&board), subject.model());
-    let memory = if subject.memory_bytes() > 0 {
-        Some(own_region.alloc(own_bytes, Align::PAGE)?)
-    } else {
-        None
-    };
+    let config = SimConfig { seed: 1, faults: Faults::NONE };
+    let bench = Bench::new(subject, subject.model(), config, way, SLOTS)?;
     let in_flight = in_flight.min(DEPTH);
     let mut rng = Rng::with_seed(1);
-    subject.open(device.window()?, memory, |driver| {
+    let seen = || (bench.device.accesses(), bench.region.stats().syncs, bench.own.stats().syncs);
+    bench.open(subject, |driver| {
         // No job waits in the queue: it would be given at a look.
         let jobs = driver.depth().clamp(1, DEPTH);
         let mut queue = Queue::new(driver, jobs).map_err(|refused| Failure::from(refused.error))?;
         let (mut price, mut jobs) = (Price::default(), 0);
         for round in 0..=rounds {
-            let before = (device.accesses(), region.stats().syncs, own_region.stats().syncs);
+            let before = seen();
             let mut given = 0;
             while given < in_flight && !queue.is_full() {
-                let (mut operands, words, job) = draw(subject, &pool, &mut rng, given)?;
+                let (mut operands, words, job) = draw(subject, &bench.pool, &mut rng, given)?;
                 queue.submit_list(&mut operands, &words, job.tag())?;
                 given += 1;
             }
             let mut ended = 0;
             for _ in 0..LOOKS {
-                device.run_for(STEP_US)?;
+                bench.device.run_for(STEP_US)?;
                 while queue.wait_each(Duration::ZERO, |_, _, _| {})?.is_some() {
                     ended += 1;
                 }
@@ -83,15 +78,10 @@ pub fn per_packet<S: Subject>(
                     break;
                 }
             }
-            if ended < given {
-                return Err(Failure::Wrong(format!(
-                    "{}: {ended} of {given} jobs ended",
-                    subject.name()
-                )));
-            }
+            ensure!(ended == given, "{}: {ended} of {given} jobs ended", subject.name());
             // The first round starts the channel.
             if round > 0 {
-                let now = (device.accesses(), region.stats().syncs, own_region.stats().syncs);
+                let now = seen();
                 price.reads += now.0.reads - before.0.reads;
                 price.writes += now.0.writes - before.0.writes;
                 price.operand_syncs += now.1 - before.1;
@@ -101,13 +91,12 @@ pub fn per_packet<S: Subject>(
             }
         }
         let each = |count: u64| count * 100 / jobs.max(1);
-        let Price { jobs_at_once, reads, writes, operand_syncs, own_syncs } = price;
         Ok(Price {
-            jobs_at_once,
-            reads: each(reads),
-            writes: each(writes),
-            operand_syncs: each(operand_syncs),
-            own_syncs: each(own_syncs),
+            jobs_at_once: price.jobs_at_once,
+            reads: each(price.reads),
+            writes: each(price.writes),
+            operand_syncs: each(price.operand_syncs),
+            own_syncs: each(price.own_syncs),
         })
-    })?
+    })
 }

@@ -7,16 +7,16 @@
 
 use super::{
     Subject, Way,
-    bench::{SLOT_BYTES, draw},
+    bench::{Bench, draw},
 };
 use crate::{
     conformance::{Failure, Verdict},
     ensure,
 };
 use contigo::{
-    Align, Driver, Error, Mmio, Queue, Region, Result, Wait,
+    Driver, Error, Mmio, Queue, Result, Wait,
     job::StopProgram,
-    sim::{Faults, Model, SimBoard, SimConfig, SimDevice},
+    sim::{Faults, Model, SimConfig, SimDevice},
 };
 use fastrand::Rng;
 use std::time::Duration;
@@ -61,9 +61,6 @@ impl<M: Model> Wait for Beside<'_, M> {
 
 /// Runs the stop program with jobs under way, at several times, also on a device that hangs, and on
 /// one that does not stop. A driver without a program passes.
-///
-/// # Errors
-/// [`Failure::Wrong`], with the subject's name.
 pub(super) fn program<S: Subject>(subject: &S) -> Verdict {
     for cut_us in CUTS_US {
         one(subject, Faults::NONE, cut_us)?;
@@ -73,18 +70,10 @@ pub(super) fn program<S: Subject>(subject: &S) -> Verdict {
 }
 
 fn one<S: Subject>(subject: &S, faults: Faults, cut_us: u32) -> Verdict {
-    let board = SimBoard::with(SimConfig { seed: 1, faults });
-    let region = Region::new(board.memory(2 * DEPTH * SLOT_BYTES)?)?;
-    let own_region =
-        Region::new(board.memory(subject.memory_bytes().max(1).next_multiple_of(4096))?)?;
-    let pool = region.pool(2 * DEPTH, SLOT_BYTES)?;
-    let device = SimDevice::with_model(&board, Way::Plain.port(&board), subject.model());
-    let memory = match subject.memory_bytes() {
-        0 => None,
-        bytes => Some(own_region.alloc(bytes, Align::PAGE)?),
-    };
-    let mut rng = Rng::with_seed(1);
-    let told = subject.open(device.window()?, memory, |driver| {
+    let config = SimConfig { seed: 1, faults };
+    let bench = Bench::new(subject, subject.model(), config, Way::Plain, 2 * DEPTH)?;
+    let (device, mut rng) = (&bench.device, Rng::with_seed(1));
+    let told = bench.open(subject, |driver| {
         let program = driver.stop_program();
         if program == StopProgram::NONE {
             return Ok(None);
@@ -92,19 +81,20 @@ fn one<S: Subject>(subject: &S, faults: Faults, cut_us: u32) -> Verdict {
         let mut queue =
             Queue::new(driver, DEPTH).map_err(|refused| Failure::from(refused.error))?;
         for tag in 0..DEPTH {
-            let (mut operands, words, job) = draw(subject, &pool, &mut rng, tag)?;
+            let (mut operands, words, job) = draw(subject, &bench.pool, &mut rng, tag)?;
             queue.submit_list(&mut operands, &words, job.tag())?;
         }
         device.run_for(cut_us)?;
         // SAFETY: a driver's program starts nothing (`Driver`, 7), and the driver does nothing
         // meanwhile.
-        let ran = unsafe { program.run(&Beside(&device), STEP_US) };
-        let touched = || (board.counts().bytes_read, board.counts().bytes_written);
+        let ran = unsafe { program.run(&Beside(device), STEP_US) };
+        let counts = || bench.board.counts();
+        let touched = || (counts().bytes_read, counts().bytes_written);
         let before = touched();
         device.run_for(LONG_US)?;
         let after = (ran, before, touched());
-        Ok::<_, Failure>(Some((after, recover::<S>(&device, &mut queue))))
-    })??;
+        Ok(Some((after, recover::<S>(device, &mut queue))))
+    })?;
     let Some(((ran, before, after), recovered)) = told else { return Ok(()) };
     let when = format!("{}, {faults:?}, its stop program after {cut_us} us", subject.name());
     ensure!(

@@ -7,15 +7,15 @@
 
 use super::{
     Subject, Way,
-    bench::{Job, SLOT_BYTES, draw},
+    bench::{Bench, Job, draw},
 };
 use crate::{
     conformance::{Failure, Verdict},
     ensure,
 };
 use contigo::{
-    Align, Queue, Region,
-    sim::{SimBoard, SimDevice},
+    Queue,
+    sim::{Faults, SimConfig},
 };
 use fastrand::Rng;
 use std::{collections::VecDeque, time::Duration};
@@ -30,19 +30,13 @@ const POLLS: usize = 100_000;
 const LIMIT: Duration = Duration::from_millis(20);
 
 /// Runs jobs by polls alone, and by waits; one at a time, and several.
-///
-/// # Errors
-/// [`Failure::Wrong`], with the subject's name.
 pub(super) fn waits<S: Subject>(subject: &S) -> Verdict {
     for way in [Way::Plain, Way::Coherent] {
         for in_flight in [1, DEPTH] {
             for (timeout, looks) in [(Duration::ZERO, POLLS), (LIMIT, DEPTH)] {
-                jobs(subject, way, in_flight, timeout, looks).map_err(|failure| match failure {
-                    Failure::Wrong(what) => Failure::Wrong(format!(
-                        "{}, {way:?}, {in_flight} in flight: {what}",
-                        subject.name()
-                    )),
-                    skipped @ Failure::Skipped(_) => skipped,
+                let name = subject.name();
+                jobs(subject, way, in_flight, timeout, looks).map_err(|failure| {
+                    failure.before(format_args!("{name}, {way:?}, {in_flight} in flight"))
                 })?;
             }
         }
@@ -57,18 +51,10 @@ fn jobs<S: Subject>(
     timeout: Duration,
     looks: usize,
 ) -> Verdict {
-    let board = SimBoard::new(1);
-    let region = Region::new(board.memory(2 * DEPTH * SLOT_BYTES)?)?;
-    let own_region =
-        Region::new(board.memory(subject.memory_bytes().max(1).next_multiple_of(4096))?)?;
-    let pool = region.pool(2 * DEPTH, SLOT_BYTES)?;
-    let device = SimDevice::with_model(&board, way.port(&board), subject.model());
-    let memory = match subject.memory_bytes() {
-        0 => None,
-        bytes => Some(own_region.alloc(bytes, Align::PAGE)?),
-    };
-    let mut rng = Rng::with_seed(1);
-    subject.open(device.window()?, memory, |driver| {
+    let config = SimConfig { seed: 1, faults: Faults::NONE };
+    let bench = Bench::new(subject, subject.model(), config, way, 2 * DEPTH)?;
+    let (device, mut rng) = (&bench.device, Rng::with_seed(1));
+    bench.open(subject, |driver| {
         let mut queue =
             Queue::new(driver, in_flight).map_err(|refused| Failure::from(refused.error))?;
         let mut packet = 0;
@@ -76,7 +62,7 @@ fn jobs<S: Subject>(
             let mut given: VecDeque<Job> = VecDeque::new();
             let before = device.accesses().waits;
             while given.len() < in_flight {
-                let (mut operands, words, job) = draw(subject, &pool, &mut rng, given.len())?;
+                let (mut operands, words, job) = draw(subject, &bench.pool, &mut rng, given.len())?;
                 queue.submit_list(&mut operands, &words, job.tag())?;
                 given.push_back(job);
             }
@@ -110,5 +96,5 @@ fn jobs<S: Subject>(
             );
         }
         Ok(())
-    })?
+    })
 }
