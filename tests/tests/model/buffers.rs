@@ -1,7 +1,7 @@
 //! Steps on buffers that the CPU owns: take, write, show, split, drop, forget; and on pools.
 
 use crate::{
-    machine::{ALLOCATIONS, Held, Machine, REGION_BYTES, SLOT_BYTES, Slots, random_range},
+    machine::{ALLOCATIONS, Held, Machine, REGION_BYTES, SLOT_BYTES, Slots, place, random_range},
     world::Home,
 };
 use contigo::{Align, CpuBuf, Error};
@@ -33,12 +33,8 @@ impl Machine {
             Err(error) => return self.no_room(error, len_bytes, align),
         };
         self.carves += 1;
-        let expected = len_bytes.next_multiple_of(self.line.bytes());
-        ensure!(
-            len_bytes > 0 && buf.len_bytes() == expected,
-            "{} bytes for {len_bytes}, not {expected}",
-            buf.len_bytes()
-        );
+        let (got, expected) = (buf.len_bytes(), len_bytes.next_multiple_of(self.line.bytes()));
+        ensure!(got > 0 && got == expected, "{got} bytes for {len_bytes}, not {expected}");
         let addr = self.base + buf.offset_bytes() as u64;
         ensure!(align.divides(addr), "a block at {addr:#x}, alignment {align:?}");
         self.hold(Home::Block, buf)
@@ -52,18 +48,14 @@ impl Machine {
         let full = self.world.out(Home::Pool(number)) == count;
         match taken {
             Ok(buf) => {
-                ensure!(
-                    !full && buf.len_bytes() == SLOT_BYTES,
-                    "pool {number} gave out {buf:?}, full: {full}"
-                );
+                let right = !full && buf.len_bytes() == SLOT_BYTES;
+                ensure!(right, "pool {number} gave out {buf:?}, full: {full}");
                 self.hold(Home::Pool(number), buf)
             }
             Err(error) => {
                 self.tally("no slots");
-                ensure!(
-                    full && error == Error::NoSlots { slots: count },
-                    "pool {number} says {error}, full: {full}"
-                );
+                let right = full && error == Error::NoSlots { slots: count };
+                ensure!(right, "pool {number} says {error}, full: {full}");
                 Ok(())
             }
         }
@@ -74,10 +66,8 @@ impl Machine {
     fn no_room(&mut self, error: Error, need_bytes: usize, align: Align) -> Verdict {
         if self.world.allocations() == ALLOCATIONS {
             self.tally("no more blocks");
-            let full = Error::TooMany {
-                what: "allocations of a region, by its limit `allocations`",
-                most: ALLOCATIONS as u64,
-            };
+            let what = "allocations of a region, by its limit `allocations`";
+            let full = Error::TooMany { what, most: ALLOCATIONS as u64 };
             ensure!(error == full, "the table is full, and the region says {error}");
             return Ok(());
         }
@@ -87,16 +77,15 @@ impl Machine {
         let longest = self.world.longest_free_run() / self.line.bytes();
         // In lines: the block, and what an alignment may cost; from 64 lines on, the good fit's
         // 1/32 beside.
-        let lines = need_bytes.div_ceil(self.line.bytes())
-            + align.max(self.line).bytes() / self.line.bytes()
-            - 1;
+        let line = self.line.bytes();
+        let lines = need_bytes.div_ceil(line) + align.max(self.line).bytes() / line - 1;
         let sure = if lines < 64 { lines } else { lines + lines.div_ceil(32) };
         ensure!(longest < sure, "no room for {need_bytes} bytes, with {longest} lines in one run");
         Ok(())
     }
 
     pub(crate) fn hold(&mut self, home: Home, buf: CpuBuf) -> Verdict {
-        let extent = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
+        let extent = place(&buf);
         let claim = self.world.claim(home, extent.clone())?;
         self.held.push(Held { buf, claim, extent });
         Ok(())
@@ -107,11 +96,8 @@ impl Machine {
         if self.pools.len() > 1 && self.rng.bool() {
             let closed = self.pools.swap_remove(self.rng.usize(1..self.pools.len()));
             self.note(|| format!("close pool {}", closed.number));
-            self.tally(if closed.pool.taken() > 0 {
-                "pool closed, with slots out"
-            } else {
-                "pool closed"
-            });
+            let out = closed.pool.taken() > 0;
+            self.tally(if out { "pool closed, with slots out" } else { "pool closed" });
             self.world.close(closed.number);
             return Ok(());
         }
@@ -132,10 +118,8 @@ impl Machine {
         let mut at: Vec<_> = all.iter().map(CpuBuf::offset_bytes).collect();
         at.sort_unstable();
         let first = at.first().copied().unwrap_or_default();
-        ensure!(
-            at.iter().copied().eq((0..count).map(|slot| first + slot * slot_bytes)),
-            "{count} slots at {at:?}"
-        );
+        let neighbours = (0..count).map(|slot| first + slot * slot_bytes);
+        ensure!(at.iter().copied().eq(neighbours), "{count} slots at {at:?}");
         let number = self.world.open(first..first + count * slot_bytes)?;
         self.pools.push(Slots { pool, number, count });
         Ok(())
@@ -174,12 +158,9 @@ impl Machine {
     pub(crate) fn slice(&mut self) -> Verdict {
         let Some(index) = self.one_of(self.held.len()) else { return Ok(()) };
         let Held { buf, claim, extent } = self.held.swap_remove(index);
-        let shown = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
-        let wanted = if self.rng.u8(..4) > 0 {
-            None
-        } else {
-            Some(random_range(&mut self.rng, shown.len() + 8))
-        };
+        let shown = place(&buf);
+        let partly = self.rng.u8(..4) == 0;
+        let wanted = partly.then(|| random_range(&mut self.rng, shown.len() + 8));
         self.note(|| format!("show {wanted:?} of {shown:?}"));
         let (buf, expected) = match wanted {
             None => (buf.whole(), extent.clone()),
@@ -187,19 +168,13 @@ impl Machine {
                 Ok(buf) => (buf, shown.start + start..shown.start + end),
                 Err(refused) => {
                     let error = Error::OutOfRange { start, end, len_bytes: shown.len() };
-                    ensure!(
-                        refused.error == error && end > shown.len(),
-                        "slice {start}..{end} of {shown:?}: {}",
-                        refused.error
-                    );
+                    let right = refused.error == error && end > shown.len();
+                    ensure!(right, "slice {start}..{end} of {shown:?}: {}", refused.error);
                     (refused.into_returned(), shown)
                 }
             },
         };
-        let now = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
-        ensure!(now == expected, "a buffer shows {now:?}, not {expected:?}");
-        self.held.push(Held { buf, claim, extent });
-        Ok(())
+        self.returned(buf, claim, extent, &expected)
     }
 
     pub(crate) fn split(&mut self) -> Verdict {
@@ -214,30 +189,17 @@ impl Machine {
         self.note(|| format!("split {extent:?}, showing {len} from {at}, at {mid}"));
         match buf.split_at(mid) {
             Ok((left, right)) => {
-                ensure!(mid <= len, "split {len} bytes at {mid}");
-                let found = [
-                    left.offset_bytes(),
-                    left.len_bytes(),
-                    right.offset_bytes(),
-                    right.len_bytes(),
-                ];
-                ensure!(
-                    found == [at, mid, at + mid, len - mid],
-                    "{len} bytes at {at}, split at {mid}: {found:?}"
-                );
+                let found = [place(&left), place(&right)];
+                let right_ones = [at..at + mid, at + mid..at + len];
+                ensure!(found == right_ones, "{len} bytes at {at}, split at {mid}: {found:?}");
                 self.tally("split");
                 self.world.claims[claim].handles += 1;
                 self.held.push(Held { buf: left, claim, extent: extent.start..at + mid });
                 self.held.push(Held { buf: right, claim, extent: at + mid..extent.end });
             }
             Err(refused) => {
-                ensure!(
-                    mid > len
-                        && refused.error
-                            == Error::OutOfRange { start: 0, end: mid, len_bytes: len },
-                    "split at {mid}: {}",
-                    refused.error
-                );
+                let beyond = Error::OutOfRange { start: 0, end: mid, len_bytes: len };
+                ensure!(mid > len && refused.error == beyond, "split at {mid}: {}", refused.error);
                 self.held.push(Held { buf: refused.into_returned(), claim, extent });
             }
         }
@@ -249,7 +211,7 @@ impl Machine {
         let Some(index) = self.one_of(self.held.len()) else { return Ok(()) };
         let Held { buf, claim, extent } = self.held.swap_remove(index);
         let buf = buf.whole();
-        let now = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
+        let now = place(&buf);
         ensure!(now == extent, "a whole buffer is {now:?}, not {extent:?}");
         self.world.look(extent.start, buf.view::<u8>()?)?;
         self.note(|| format!("drop {extent:?}"));

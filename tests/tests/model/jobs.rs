@@ -2,13 +2,12 @@
 //! `units.rs` has how they end without.
 
 use crate::{
-    lanes::{Lane, State},
-    machine::{Held, Lent, Machine, Part},
+    machine::{Lent, Machine, Part},
     operands::some_gemm,
     oracle::{self, Attempted, refusal},
-    units::{CAPACITY, Job, Jobs, Unit},
+    units::{CAPACITY, Job, Jobs, State, Unit},
 };
-use contigo::{CpuBuf, DevAddr, DevBuf, Error, JobError, Operand, mem::DevSlice};
+use contigo::{CpuBuf, DevBuf, Error, JobError, Operand};
 use contigo_gemm8::Gemm;
 use contigo_testkit::{
     conformance::{Failure, Verdict},
@@ -21,7 +20,7 @@ const ENOUGH: Duration = Duration::from_millis(20);
 
 impl Machine {
     /// A job from the first check on, with other steps while it runs; then some job's end.
-    pub(crate) fn job(&mut self, units: &mut [Unit<'_>], lane: &mut Lane<'_>) -> Verdict {
+    pub(crate) fn job(&mut self, units: &mut [Unit<'_>]) -> Verdict {
         let Some(index) = self.one_of(units.len()) else { return Ok(()) };
         // Now and then one more behind it.
         for _ in 0..self.rng.usize(1..=CAPACITY) {
@@ -38,7 +37,7 @@ impl Machine {
             }
         }
         for _ in 0..self.rng.u32(..3) {
-            self.step(units, lane)?;
+            self.step(units)?;
         }
         self.end_job(&mut units[index])?;
         units[index].count()
@@ -55,12 +54,8 @@ impl Machine {
         let (coherent, line_bytes) = (unit.coherent, self.line.bytes());
         let expected =
             refusal(&Attempted { queue, coherent, line_bytes, base: self.base, parts, gemm });
-        self.note(|| {
-            format!(
-                "{gemm:?} on {:?}, coherent: {coherent}; expect {expected:?}",
-                parts.each_ref().map(Part::absolute)
-            )
-        });
+        let ranges = parts.each_ref().map(Part::absolute);
+        self.note(|| format!("{gemm:?} on {ranges:?}, coherent: {coherent}; {expected:?}"));
         expected
     }
 
@@ -81,18 +76,14 @@ impl Machine {
         let Some(queue) = &mut unit.queue else { return Ok(()) };
         match queue.submit(operands, &gemm.words()) {
             Ok(number) if expected.is_none() => {
-                ensure!(
-                    unit.inside.back().is_none_or(|before| before.number < number),
-                    "job {number} is inside"
-                );
+                let is_new = unit.inside.back().is_none_or(|before| before.number < number);
+                ensure!(is_new, "job {number} is inside");
                 self.started(&parts, unit.coherent);
                 unit.inside.push_back(Job { number, parts, gemm });
                 unit.given = true;
                 Ok(())
             }
-            Ok(_) => {
-                Err(Failure::Wrong(format!("a job was taken that must be refused: {expected:?}")))
-            }
+            Ok(_) => Err(Failure::Wrong(format!("a job was taken: {expected:?}"))),
             Err(refused) => self.refused(refused, expected, parts),
         }
     }
@@ -123,31 +114,19 @@ impl Machine {
                 self.tally("done");
                 return self.done(done.buffers, parts, &gemm);
             }
-            Ok(_) => {
-                return Err(Failure::Wrong(format!(
-                    "a job was run that must be refused: {expected:?}"
-                )));
-            }
+            Ok(_) => return Err(Failure::Wrong(format!("a job was run: {expected:?}"))),
             Err(refused) if expected.is_some() => return self.refused(refused, expected, parts),
             Err(failed) => failed,
         };
         self.started(&parts, unit.coherent);
-        let late = timeout < ENOUGH || self.faults.hang + self.faults.stuck > 0;
-        ensure!(
-            self.possible(failed.cause, late),
-            "a run failed: {failed}, with {:?}",
-            self.faults
-        );
+        let late = timeout < ENOUGH || self.hangs();
+        ensure!(self.possible(failed.cause, late), "{failed}, with {:?}", self.faults);
         let Some(operands) = failed.buffers else {
             let number = queue.counts().pushed - 1;
             unit.inside.push_back(Job { number, parts, gemm });
             (unit.given, unit.stuck, unit.state) = (true, true, State::MustStop);
             self.tally("would not stop");
-            ensure!(
-                self.faults.stuck > 0 && matches!(failed.error, Error::WillNotStop { .. }),
-                "a run failed: {failed}"
-            );
-            return Ok(());
+            return self.would_not_stop(failed.error);
         };
         self.tally(match failed.error {
             Error::Timeout { .. } => "timed out",
@@ -157,19 +136,15 @@ impl Machine {
         self.written(&parts, &gemm, false);
         let buffers: Vec<_> =
             operands.into_iter().filter_map(|operand| operand.into_buf().err()).collect();
-        let Ok(buffers) = buffers.try_into() else {
-            return Err(Failure::Wrong("a job that ran left buffers with the CPU".into()));
-        };
-        self.lend(buffers, parts, unit.coherent)
+        ensure!(buffers.len() == 4, "a job that ran left buffers with the CPU");
+        self.lend_all(buffers, parts, unit.coherent)
     }
 
     fn started(&mut self, parts: &[Part; 4], coherent: bool) {
         self.tally("started");
         for part in parts {
             match part.held_coherent {
-                None if part.extent.start % self.line.bytes() != 0
-                    || part.extent.end % self.line.bytes() != 0 =>
-                {
+                None if (part.extent.start | part.extent.end) % self.line.bytes() != 0 => {
                     self.tally("half a line")
                 }
                 None => {}
@@ -177,6 +152,18 @@ impl Machine {
                 Some(_) => self.tally("chained"),
             }
         }
+    }
+
+    /// May a job hang until its device is stopped, or longer?
+    pub(crate) const fn hangs(&self) -> bool {
+        self.faults.hang + self.faults.stuck > 0
+    }
+
+    /// A device that does not stop is one that gets stuck.
+    pub(crate) fn would_not_stop(&self, error: Error) -> Verdict {
+        let possible = matches!(error, Error::WillNotStop { .. }) && self.faults.stuck > 0;
+        ensure!(possible, "{error}, with {:?}", self.faults);
+        Ok(())
     }
 
     /// Can a device fail so? `late`: a timeout may.
@@ -237,7 +224,7 @@ impl Machine {
                 let Job { parts, gemm, .. } = self.told_of(unit, Some(done.job))?;
                 self.tally("done, kept on the device");
                 self.written(&parts, &gemm, true);
-                self.lend(done.buffers, parts, unit.coherent)
+                self.lend_all(done.buffers, parts, unit.coherent)
             }
             Ok(None) => self.none_ended(unit, queue, timeout),
             Err(failed) => self.failed(unit, failed),
@@ -255,27 +242,19 @@ impl Machine {
             }
             unit.device.run_for(5)?;
         }
-        ensure!(
-            self.faults.hang + self.faults.stuck > 0,
-            "a job that does not hang did not end in 20 looks"
-        );
+        ensure!(self.hangs(), "a job that does not hang did not end in 20 looks");
         self.stop_unit(unit, queue)
     }
 
     /// The oldest job, which ended; `number`: as the queue says.
     fn told_of(&mut self, unit: &mut Unit<'_>, number: Option<u64>) -> Verdict<Job> {
-        ensure!(
-            unit.state != State::Stopped { drained: true },
-            "a job was told of after the end of the others"
-        );
+        let drained = unit.state == State::Stopped { drained: true };
+        ensure!(!drained, "a job was told of after the end of the others");
         let Some(job) = unit.inside.pop_front() else {
             return Err(Failure::Wrong(format!("job {number:?} was told of, and none is inside")));
         };
-        ensure!(
-            unit.given && number.is_none_or(|number| number == job.number),
-            "job {number:?} was told of, and not {}",
-            job.number
-        );
+        let right = unit.given && number.is_none_or(|number| number == job.number);
+        ensure!(right, "job {number:?} was told of, and not {}", job.number);
         if unit.inside.is_empty() && unit.state != State::MustStop {
             unit.state = State::AtWork;
         }
@@ -287,10 +266,7 @@ impl Machine {
         match &mut unit.state {
             State::Stopped { drained } => *drained = true,
             State::AtWork if !unit.inside.is_empty() && timeout == ENOUGH => {
-                ensure!(
-                    self.faults.hang + self.faults.stuck > 0,
-                    "a job that does not hang did not end in time"
-                );
+                ensure!(self.hangs(), "a job that does not hang did not end in time");
                 self.tally("hung");
                 return self.stop_unit(unit, queue);
             }
@@ -302,20 +278,16 @@ impl Machine {
     /// One job failed alone, or the channel did.
     fn failed(&mut self, unit: &mut Unit<'_>, failed: JobError<[DevBuf; 4]>) -> Verdict {
         self.note(|| format!("failed: {failed}"));
-        ensure!(
-            self.possible(failed.cause, false),
-            "a job failed with {failed}, with {:?}",
-            self.faults
-        );
+        ensure!(self.possible(failed.cause, false), "{failed}, with {:?}", self.faults);
         if let Some(buffers) = failed.buffers {
             let Job { parts, gemm, .. } = self.told_of(unit, None)?;
             self.tally("faulted");
             self.written(&parts, &gemm, false);
-            return self.lend(buffers, parts, unit.coherent);
+            return self.lend_all(buffers, parts, unit.coherent);
         }
         self.tally("fell short");
         if matches!(failed.error, Error::WillNotStop { .. }) {
-            ensure!(self.faults.stuck > 0, "a device would not stop that does not get stuck");
+            self.would_not_stop(failed.error)?;
             (unit.state, unit.stuck) = (State::MustStop, true);
         } else {
             unit.state = State::Stopped { drained: true };
@@ -326,9 +298,7 @@ impl Machine {
     fn done(&mut self, buffers: [CpuBuf; 4], parts: [Part; 4], gemm: &Gemm) -> Verdict {
         self.written(&parts, gemm, true);
         for (buf, Part { claim, extent, shown, .. }) in buffers.into_iter().zip(parts) {
-            let now = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
-            ensure!(now == shown, "a buffer comes back showing {now:?}, not {shown:?}");
-            self.held.push(Held { buf, claim, extent });
+            self.returned(buf, claim, extent, &shown)?;
         }
         Ok(())
     }
@@ -350,29 +320,13 @@ impl Machine {
         }
     }
 
-    pub(crate) fn lend(
+    pub(crate) fn lend_all(
         &mut self,
-        buffers: [DevBuf; 4],
+        buffers: impl IntoIterator<Item = DevBuf>,
         parts: [Part; 4],
         coherent: bool,
     ) -> Verdict {
-        for (buf, part) in buffers.into_iter().zip(parts) {
-            let given =
-                if part.held_coherent.is_some() { part.of.clone() } else { part.absolute() };
-            let used = part.absolute();
-            let slice = DevSlice {
-                addr: DevAddr(self.base + used.start as u64),
-                offset_bytes: 0,
-                len_bytes: used.len(),
-            };
-            ensure!(
-                (buf.slice(), buf.handed_over_bytes()) == (slice, given.len()),
-                "{buf:?} instead of {slice:?} of {given:?}"
-            );
-            let Part { claim, extent, shown, .. } = part;
-            self.lent.push(Lent { buf, claim, extent, shown, given, coherent });
-        }
-        Ok(())
+        buffers.into_iter().zip(parts).try_for_each(|(buf, part)| self.lend(buf, part, coherent))
     }
 
     /// A buffer that is a device's comes back to the CPU, or to its pool, or is forgotten.
@@ -392,9 +346,7 @@ impl Machine {
             }
             _ => {
                 let buf = buf.into_cpu()?;
-                let now = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
-                ensure!(now == shown, "a buffer comes back showing {now:?}, not {shown:?}");
-                self.held.push(Held { buf, claim, extent });
+                self.returned(buf, claim, extent, &shown)?;
             }
         }
         Ok(())

@@ -5,9 +5,15 @@
 )]
 //! A driver around another: it tells ends out of order where it is asked to, or breaks one rule.
 
-use contigo::{Completion, Driver, OperandSpec, Port, Result, job::StopProgram, mem::DevSlice};
+use crate::suite::axi_dma::COPY_SG;
+use contigo::{
+    Completion, CpuBuf, Driver, Error, OperandSpec, Port, Result, job::StopProgram, mem::DevSlice,
+    sim::SimWindow,
+};
+use contigo_exerciser::Limits;
+use contigo_testkit::suite::{Kind, Sight, Subject, faults};
 use fastrand::Rng;
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, ops::Range, time::Duration};
 
 /// Which rule of `Driver`'s is broken, now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +45,14 @@ pub(crate) enum Lie {
     AfterStop,
     /// 12: after `stop` a job that had ended is not reported.
     ForgetsAtStop,
+    /// A poll of timeout 0 waits.
+    WaitsAtOnce,
+    /// It waits, and says that it never does.
+    SaysNoWaits,
 }
 
 impl Lie {
+    /// Those that jobs show. [`wrong_waits_are_caught`] has the others.
     pub(crate) const ALL: [Self; 13] = [
         Self::Elsewhere,
         Self::TooEarly,
@@ -89,7 +100,9 @@ impl<D: Driver> Liar<D> {
 
     /// The next end of `inner`, with the caller's slot.
     fn ended(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-        let Some(ended) = self.inner.poll(timeout)? else { return Ok(None) };
+        let at_least =
+            if self.lie == Lie::WaitsAtOnce { Duration::from_micros(5) } else { Duration::ZERO };
+        let Some(ended) = self.inner.poll(timeout.max(at_least))? else { return Ok(None) };
         Ok(self.slots.pop_front().map(|slot| Completion { slot, ..ended }))
     }
 
@@ -211,5 +224,63 @@ unsafe impl<D: Driver> Driver for Liar<D> {
     }
     fn underruns(&self) -> Option<u64> {
         self.inner.underruns()
+    }
+}
+
+/// A driver of the suite that lies.
+struct Lying<'s, S>(&'s S, Lie);
+
+impl<S: Subject> Subject for Lying<'_, S> {
+    type Model = S::Model;
+
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+    fn kind(&self) -> Kind {
+        self.0.kind()
+    }
+    fn model(&self) -> S::Model {
+        self.0.model()
+    }
+    fn memory_bytes(&self) -> usize {
+        self.0.memory_bytes()
+    }
+    fn limits(&self) -> Limits {
+        self.0.limits()
+    }
+    fn never(&self) -> &'static [Sight] {
+        self.0.never()
+    }
+    fn waits_most(&self) -> u64 {
+        if self.1 == Lie::SaysNoWaits { 0 } else { self.0.waits_most() }
+    }
+    fn may_fail(&self, error: &Error) -> bool {
+        self.0.may_fail(error)
+    }
+    fn open<R>(
+        &self,
+        window: SimWindow<S::Model>,
+        memory: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
+        self.0.open(window, memory, |driver| act(&mut Liar::new(driver, true, self.1, 1)))
+    }
+}
+
+/// What the suite says of a copying AXI DMA whose driver lies.
+pub(crate) fn found_by_the_suite(lie: Lie, seeds: Range<u64>) -> String {
+    match faults(&Lying(&COPY_SG, lie), seeds) {
+        Ok(_) => panic!("{lie:?} was not caught by the suite"),
+        Err(failure) => failure.to_string(),
+    }
+}
+
+/// Without a seed, because the waits come first.
+#[test]
+fn wrong_waits_are_caught() {
+    assert!(faults(&Lying(&COPY_SG, Lie::None), 0..0).is_ok());
+    for lie in [Lie::WaitsAtOnce, Lie::SaysNoWaits] {
+        let found = found_by_the_suite(lie, 0..0);
+        assert!(found.contains("waits for 1 jobs, more than 0"), "{lie:?}: {found}");
     }
 }

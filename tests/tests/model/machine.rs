@@ -1,19 +1,14 @@
 //! Buffers: one random step at a time, each compared with the model.
 
 use crate::{
-    lanes::{self, Lane},
     liar::Lie,
     units::Unit,
     world::{Home, World},
 };
 use contigo::{
-    Align, Backend, CpuBuf, DevAddr, DevBuf, Direction, Limits, Pool, Region,
-    mem::Requirements,
-    sim::{
-        Faults, SimBoard, SimConfig, SimCounts, SimDevice, SimSpec,
-        axi_dma::{AxiDmaModel, CoreSpec},
-        stream::SourceConfig,
-    },
+    Align, Backend, CpuBuf, DevAddr, DevBuf, Direction, Limits, Operand, Pool, Region,
+    mem::{DevSlice, Requirements},
+    sim::{Faults, SimBoard, SimConfig, SimCounts, SimSpec},
 };
 use contigo_gemm8::SimGemm8;
 use contigo_testkit::{
@@ -39,7 +34,7 @@ pub(crate) const SLOT_BYTES: usize = 2048;
 pub(crate) struct Plan {
     pub(crate) faults: Faults,
     pub(crate) mutation: Mutation,
-    /// Which rule the queue's driver breaks.
+    /// Which rule the stream's driver breaks.
     pub(crate) lie: Lie,
     pub(crate) steps: u32,
     /// Prints every step.
@@ -128,14 +123,6 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     let ports = [board.port(), if rng.bool() { board.port() } else { board.coherent_port() }];
     let forgets = rng.bool();
     let devices = ports.map(|port| SimGemm8::new(&board, port));
-    let config = SourceConfig {
-        packet_bytes: lanes::PACKET,
-        short_every: Some(3),
-        gap_ns: rng.u64(..2_000),
-        ..SourceConfig::default()
-    };
-    let camera =
-        SimDevice::with_model(&board, ports[1], AxiDmaModel::new(CoreSpec::camera(config, 512)));
     let (leaked, tally) = {
         let limits = Limits { allocations: ALLOCATIONS };
         let region =
@@ -163,37 +150,22 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
         let before = machine.region.alloc(line.bytes() * machine.rng.usize(1..16), line)?;
         machine.carves += 1;
         machine.hold(Home::Block, before)?;
-        machine.open_pool(1, lanes::RING_BYTES)?;
-        let Some(Slots { pool: rings, number: rings_number, .. }) = machine.pools.pop() else {
-            return Err(no_pool());
-        };
         machine.open_pool(POOL_SLOTS, SLOT_BYTES)?;
-        let mut lane = Lane::new(&camera, rings, ports[1].coherent, machine.rng.bool(), plan.lie);
         while machine.steps_left > 0 {
-            machine.step(&mut units, &mut lane)?;
+            machine.step(&mut units)?;
         }
-        machine.end_lane(&mut lane)?;
         machine.end_units(&mut units)?;
-        if !lane.leaked {
-            machine.world.close(rings_number);
-        }
-        let lane_leaked = lane.leaked;
-        drop(lane);
-        (machine.end(lane_leaked)?, machine.tally)
+        (machine.end()?, machine.tally)
     };
     // The region is gone. A device that is stuck goes on writing: into memory that was leaked, or
     // else astray.
     for device in &devices {
         device.run_for(1_000)?;
     }
-    camera.run_for(1_000)?;
     let SimCounts { stray_accesses, unowned_accesses, lost_writes, .. } = board.counts();
     ensure!(lost_writes == 0, "{lost_writes} statuses were overwritten");
     ensure!(stray_accesses == 0, "{stray_accesses} accesses to memory that was freed");
-    ensure!(
-        unowned_accesses == 0,
-        "{unowned_accesses} accesses to bytes that were not handed over"
-    );
+    ensure!(unowned_accesses == 0, "{unowned_accesses} accesses to bytes not handed over");
     let freed = boards::read(&board, board.port(), DevAddr(base), &mut [0; 4]).is_err();
     ensure!(freed != leaked, "something was leaked: {leaked}, and the block was freed: {freed}");
     Ok(tally)
@@ -201,7 +173,7 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
 
 impl Machine {
     /// One step, and the comparison after it.
-    pub(crate) fn step(&mut self, units: &mut [Unit<'_>], lane: &mut Lane<'_>) -> Verdict {
+    pub(crate) fn step(&mut self, units: &mut [Unit<'_>]) -> Verdict {
         self.steps_left = self.steps_left.saturating_sub(1);
         let step = self.steps_left;
         let (name, done) = match self.rng.u32(..100) {
@@ -214,16 +186,11 @@ impl Machine {
             52 if self.forgets => ("forget", self.forget_one()),
             52..58 => ("a buffer back from a device", self.lent_one()),
             58..63 => ("recover", self.recover(units)),
-            63..78 => ("queue", self.lane(lane)),
             _ if !self.could_start() => ("take", self.take()),
-            _ => ("job", self.job(units, lane)),
+            _ => ("job", self.job(units)),
         };
-        done.and_then(|()| self.compare()).map_err(|failure| match failure {
-            Failure::Wrong(what) => {
-                Failure::Wrong(format!("{name}, {step} steps before the end: {what}"))
-            }
-            skipped @ Failure::Skipped(_) => skipped,
-        })
+        done.and_then(|()| self.compare())
+            .map_err(|failure| failure.before(format_args!("{name}, {step} steps before the end")))
     }
 
     /// Counts something, so that a test can see that the sequences reach it.
@@ -238,6 +205,48 @@ impl Machine {
         }
     }
 
+    /// A buffer came back to the CPU, and shows the bytes that it showed before.
+    pub(crate) fn returned(
+        &mut self,
+        buf: CpuBuf,
+        claim: usize,
+        extent: Range<usize>,
+        shown: &Range<usize>,
+    ) -> Verdict {
+        let now = place(&buf);
+        ensure!(now == *shown, "a buffer comes back showing {now:?}, not {shown:?}");
+        self.held.push(Held { buf, claim, extent });
+        Ok(())
+    }
+
+    /// A job was refused: its operand's buffer is as it was, on the side where it was.
+    pub(crate) fn untaken(&mut self, operand: Operand, part: Part) -> Verdict {
+        let Part { claim, extent, of, held_coherent, shown, .. } = part;
+        match (operand.into_buf(), held_coherent) {
+            (Ok(buf), None) => self.returned(buf, claim, extent, &shown),
+            (Err(buf), Some(coherent)) => {
+                let (now, before) = (buf.handed_over_bytes(), of.len());
+                ensure!(now == before, "{buf:?} was refused, and had {before} bytes");
+                self.lent.push(Lent { buf, claim, extent, shown, given: of, coherent });
+                Ok(())
+            }
+            _ => Err(Failure::Wrong("a refused buffer changed sides".into())),
+        }
+    }
+
+    /// A buffer stays the device's after a job on a part of it.
+    pub(crate) fn lend(&mut self, buf: DevBuf, part: Part, coherent: bool) -> Verdict {
+        let used = part.absolute();
+        let given = if part.held_coherent.is_some() { part.of } else { used.clone() };
+        let addr = DevAddr(self.base + used.start as u64);
+        let slice = DevSlice { addr, offset_bytes: 0, len_bytes: used.len() };
+        let found = (buf.slice(), buf.handed_over_bytes());
+        ensure!(found == (slice, given.len()), "{buf:?} instead of {slice:?} of {given:?}");
+        let Part { claim, extent, shown, .. } = part;
+        self.lent.push(Lent { buf, claim, extent, shown, given, coherent });
+        Ok(())
+    }
+
     /// Everything that can be seen from outside.
     fn compare(&mut self) -> Verdict {
         for held in &self.held {
@@ -247,13 +256,8 @@ impl Machine {
             let (taken, out) = (pool.taken(), self.world.out(Home::Pool(*number)));
             ensure!(taken == out, "pool {number} says {taken} are taken, the model {out}");
         }
-        let stats = self.region.stats();
-        ensure!(
-            (stats.carves, stats.bytes_copied) == (self.carves, self.copied),
-            "{} carves, {} bytes copied: {stats:?}",
-            self.carves,
-            self.copied
-        );
+        let (stats, expected) = (self.region.stats(), (self.carves, self.copied));
+        ensure!((stats.carves, stats.bytes_copied) == expected, "{expected:?}: {stats:?}");
         let found = (self.region.free_bytes(), self.region.users());
         let expected = (self.world.free_bytes(), 1 + self.world.allocations());
         ensure!(found == expected, "free bytes and users: {found:?}, not {expected:?}");
@@ -262,7 +266,7 @@ impl Machine {
 
     /// Everything back: what was not leaked is there again, and can be used. Says whether anything
     /// was.
-    fn end(&mut self, lane_leaked: bool) -> Verdict<bool> {
+    fn end(&mut self) -> Verdict<bool> {
         while !self.lent.is_empty() {
             self.lent_one()?;
         }
@@ -273,15 +277,12 @@ impl Machine {
         self.compare()?;
         for Slots { pool, number, count } in mem::take(&mut self.pools) {
             let all: Vec<_> = (0..count).map_while(|_| pool.take().ok()).collect();
-            ensure!(
-                all.len() == count - self.world.out(Home::Pool(number)),
-                "{} slots of pool {number} can be used",
-                all.len()
-            );
+            let (usable, out) = (all.len(), self.world.out(Home::Pool(number)));
+            ensure!(usable == count - out, "{usable} slots of pool {number} can be used");
             self.world.close(number);
         }
         self.compare()?;
-        let leaked = self.world.leaked() || lane_leaked;
+        let leaked = self.world.leaked();
         if !leaked {
             // No piece is left between others: all of it is one block again.
             drop(self.region.alloc(REGION_BYTES, self.line)?);
@@ -291,8 +292,9 @@ impl Machine {
     }
 }
 
-fn no_pool() -> Failure {
-    Failure::Wrong("a fresh region has no room for a pool".into())
+/// Where a buffer is in the block: the bytes that it shows.
+pub(crate) fn place(buf: &CpuBuf) -> Range<usize> {
+    buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes()
 }
 
 /// Some part of `len` bytes, maybe none.

@@ -1,13 +1,13 @@
 //! The operands of a job, and the buffers that come back when it is refused.
 
 use crate::{
-    machine::{Held, Lent, Machine, Part, random_range},
+    machine::{Held, Lent, Machine, Part, place, random_range},
     oracle,
 };
 use contigo::{Direction, Error, JobError, Operand};
 use contigo_gemm8::{Gemm, Output};
 use contigo_testkit::{
-    conformance::{Failure, Verdict},
+    conformance::{Verdict, rig::kept},
     ensure,
 };
 use fastrand::Rng;
@@ -21,12 +21,8 @@ impl Machine {
         // The largest first: it is the hardest to place.
         let mut order = [0, 1, 2, 3];
         order.sort_by_key(|&index| std::cmp::Reverse(need[index]));
-        let mut lens: Vec<_> = self
-            .held
-            .iter()
-            .map(|held| held.buf.len_bytes())
-            .chain(self.lent.iter().map(|lent| lent.given.len()))
-            .collect();
+        let held = self.held.iter().map(|held| held.buf.len_bytes());
+        let mut lens: Vec<_> = held.chain(self.lent.iter().map(|lent| lent.given.len())).collect();
         lens.sort_by_key(|&len| std::cmp::Reverse(len));
         let fits =
             lens.len() >= 4 && lens.iter().zip(order).all(|(&len, index)| len >= need[index]);
@@ -68,35 +64,25 @@ impl Machine {
             let index = self.one_of(lent.len()).map_or(0, |index| lent[index]);
             let Lent { buf, claim, extent, shown, given, coherent } = self.lent.swap_remove(index);
             let range = self.part(given.start, given.len(), need_bytes);
-            let part = Part {
-                claim,
-                extent,
-                of: given,
-                range: range.clone(),
-                direction,
-                held_coherent: Some(coherent),
-                shown,
-            };
             let operand = match direction {
-                Direction::ToDevice => buf.to_device(range),
-                Direction::FromDevice => buf.from_device(range),
-                Direction::Bidirectional => buf.in_out(range),
+                Direction::ToDevice => buf.to_device(range.clone()),
+                Direction::FromDevice => buf.from_device(range.clone()),
+                Direction::Bidirectional => buf.in_out(range.clone()),
             };
-            (operand, part)
+            let (of, held_coherent) = (given, Some(coherent));
+            (operand, Part { claim, extent, of, range, direction, held_coherent, shown })
         } else {
             let index = self.one_of(held.len()).map_or(0, |index| held[index]);
             let Held { buf, claim, extent } = self.held.swap_remove(index);
-            let of = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
+            let of = place(&buf);
             let range = self.part(of.start, of.len(), need_bytes);
-            let (shown, held_coherent) = (of.clone(), None);
-            let part =
-                Part { claim, extent, of, range: range.clone(), direction, held_coherent, shown };
             let operand = match direction {
-                Direction::ToDevice => buf.to_device(range),
-                Direction::FromDevice => buf.from_device(range),
-                Direction::Bidirectional => buf.in_out(range),
+                Direction::ToDevice => buf.to_device(range.clone()),
+                Direction::FromDevice => buf.from_device(range.clone()),
+                Direction::Bidirectional => buf.in_out(range.clone()),
             };
-            (operand, part)
+            let (shown, held_coherent) = (of.clone(), None);
+            (operand, Part { claim, extent, of, range, direction, held_coherent, shown })
         }
     }
 
@@ -138,32 +124,10 @@ impl Machine {
             Error::BufferAlign { .. } => "refused: alignment",
             _ => "refused: otherwise",
         });
-        ensure!(
-            Some(refused.error) == expected && refused.cause == refused.error,
-            "{refused:?} instead of {expected:?}"
-        );
-        let operands =
-            refused.buffers.ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
-        for (operand, part) in operands.into_iter().zip(parts) {
-            let Part { claim, extent, of, held_coherent, shown, .. } = part;
-            match (operand.into_buf(), held_coherent) {
-                (Ok(buf), None) => {
-                    let now = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
-                    ensure!(now == shown, "a refused buffer shows {now:?}, not {shown:?}");
-                    self.held.push(Held { buf, claim, extent });
-                }
-                (Err(buf), Some(coherent)) => {
-                    ensure!(
-                        buf.handed_over_bytes() == of.len(),
-                        "{buf:?} was refused, and had {} bytes",
-                        of.len()
-                    );
-                    self.lent.push(Lent { buf, claim, extent, shown, given: of, coherent });
-                }
-                _ => return Err(Failure::Wrong("a refused buffer changed sides".into())),
-            }
-        }
-        Ok(())
+        let right = Some(refused.error) == expected && refused.cause == refused.error;
+        ensure!(right, "{refused:?} instead of {expected:?}");
+        let operands = kept(refused.buffers)?;
+        operands.into_iter().zip(parts).try_for_each(|(operand, part)| self.untaken(operand, part))
     }
 }
 

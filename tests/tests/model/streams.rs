@@ -2,7 +2,6 @@
 //! between. Every packet is in a frame or counted.
 
 use crate::{
-    lanes::is_packet,
     liar::Liar,
     machine::{Plan, Tally},
 };
@@ -16,11 +15,18 @@ use contigo::{
     },
 };
 use contigo_testkit::{
-    conformance::{Failure, Verdict, rig::random_bytes},
+    conformance::{Verdict, rig::random_bytes},
     ensure,
 };
 use fastrand::Rng;
 use std::{mem, time::Duration};
+
+/// Is it this packet, or the beginning of it that a fault left?
+fn is_packet(number: u32, seen: &[u8]) -> bool {
+    seen.get(4..)
+        .and_then(packet::number)
+        .is_some_and(|whole| packet::begins(number, whole as usize, seen))
+}
 
 const SLOTS: usize = 6;
 const PLACES: usize = 4;
@@ -50,11 +56,8 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     let mut rng = Rng::with_seed(seed);
     let board = SimBoard::with(SimConfig { seed, faults: plan.faults });
     let line = Align::new([32, 64, 64, 128][rng.usize(..4)])?;
-    let region = Region::new(board.memory_with(SimSpec {
-        len_bytes: 16 << 10,
-        line,
-        ..SimSpec::default()
-    })?)?;
+    let spec = SimSpec { len_bytes: 16 << 10, line, ..SimSpec::default() };
+    let region = Region::new(board.memory_with(spec)?)?;
     let port = if rng.bool() { board.port() } else { board.coherent_port() };
     let (places, slots, packet_bytes) =
         (rng.usize(1..=PLACES), rng.usize(1..=SLOTS), 4 * rng.usize(64..=128));
@@ -65,78 +68,48 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
         SimDevice::with_model(&board, port, AxiDmaModel::new(CoreSpec::camera(config, 512)));
     let (rings, pool) = (region.pool(1, PLACES * 128)?, region.pool(slots, 512)?);
     let (in_order, forgets) = (rng.bool(), rng.bool());
-    let tally = sequence(rng, plan, &device, &rings, &pool, places, in_order, forgets)?;
+    let config = AxiDmaConfig { depth: Some(places), s2mm_dre: true, ..AxiDmaConfig::default() };
+    let camera = device.window()?.channel(Side::S2mm, config, Some(rings.take()?))?;
+    // More than the device takes at once, or fewer.
+    let in_flight = rng.usize(1..=SLOTS);
+    let driver = Liar::new(camera, in_order, plan.lie, rng.u64(..));
+    let mut world = World {
+        stream: Frames::new(driver, pool.clone(), in_flight, &[])?,
+        rng,
+        plan,
+        tally: Tally::new(),
+        device: &device,
+        pool: &pool,
+        in_order,
+        held: Vec::new(),
+        forgotten: 0,
+        next_number: 0,
+        told: 0,
+        untold: 0,
+        drained: true,
+    };
+    for step in (0..plan.steps).rev() {
+        world
+            .step(forgets)
+            .map_err(|failure| failure.before(format_args!("{step} steps before the end")))?;
+    }
+    let World { mut tally, stream, held, forgotten, .. } = world;
+    let (dry, lost) = device.model(|model| (model.underruns(), model.stream.counts().lost))?;
+    let told = stream.counts().underruns;
+    ensure!(told <= dry, "{told} underruns are told of {dry}");
+    for (what, count) in [("dry", told), ("lost", lost)] {
+        *tally.entry(what).or_default() += count;
+    }
+    drop((stream, held));
+    let (stuck, out) = (plan.faults.stuck > 0 && rings.taken() > 0, pool.taken());
+    let right = stuck || (rings.taken(), out) == (0, forgotten);
+    ensure!(right, "{out} buffers are out, {forgotten} forgotten");
     device.run_for(1_000)?;
     let (counts, model) = (board.counts(), device.model(|model| model.stream.counts())?);
     let seen =
         [counts.stray_accesses, counts.unowned_accesses, counts.evictions, counts.lost_writes];
     ensure!(seen == [0; 4], "{counts:?}");
     ensure!((0..=8).contains(&(model.begun - model.taken - model.lost - model.cut)), "{model:?}");
-    Ok(tally)
-}
-
-#[allow(clippy::too_many_arguments, reason = "all that a seed decided")]
-fn sequence(
-    mut rng: Rng,
-    plan: Plan,
-    device: &SimDevice<AxiDmaModel>,
-    rings: &Pool,
-    pool: &Pool,
-    places: usize,
-    in_order: bool,
-    forgets: bool,
-) -> Verdict<Tally> {
-    let camera = device.window()?.channel(
-        Side::S2mm,
-        AxiDmaConfig { depth: Some(places), s2mm_dre: true, ..AxiDmaConfig::default() },
-        Some(rings.take()?),
-    )?;
-    // More than the device takes at once, or fewer.
-    let in_flight = rng.usize(1..=SLOTS);
-    let stream = Frames::new(
-        Liar::new(camera, in_order, plan.lie, rng.u64(..)),
-        pool.clone(),
-        in_flight,
-        &[],
-    )?;
-    let held = Vec::new();
-    let (forgotten, next_number, told, untold, drained) = (0, 0, 0, 0, true);
-    let tally = Tally::new();
-    let mut world = World {
-        rng,
-        plan,
-        tally,
-        stream,
-        device,
-        pool,
-        in_order,
-        held,
-        forgotten,
-        next_number,
-        told,
-        untold,
-        drained,
-    };
-    for step in (0..plan.steps).rev() {
-        world.step(forgets).map_err(|failure| match failure {
-            Failure::Wrong(what) => Failure::Wrong(format!("{step} steps before the end: {what}")),
-            skipped @ Failure::Skipped(_) => skipped,
-        })?;
-    }
-    let World { mut tally, stream, held, forgotten, .. } = world;
-    let counts =
-        (stream.counts(), device.model(|model| (model.underruns(), model.stream.counts().lost))?);
-    ensure!(counts.0.underruns <= counts.1.0, "underruns: {counts:?}");
-    for (what, count) in [("dry", counts.0.underruns), ("lost", counts.1.1)] {
-        *tally.entry(what).or_default() += count;
-    }
-    drop((stream, held));
-    let stuck = plan.faults.stuck > 0 && rings.taken() > 0;
-    ensure!(
-        stuck || (rings.taken(), pool.taken()) == (0, forgotten),
-        "{} buffers are out, {forgotten} forgotten",
-        pool.taken()
-    );
     Ok(tally)
 }
 
@@ -182,10 +155,7 @@ impl World<'_> {
         let ran = self.stream.is_running();
         match self.stream.next(timeout) {
             Ok(Some(frame)) => {
-                ensure!(
-                    !self.drained,
-                    "a frame came after the end of the others, or after the fault"
-                );
+                ensure!(!self.drained, "a frame after the end of the others, or after the fault");
                 let seen = frame.buf.view::<u8>()?;
                 let number = packet::number(seen).unwrap_or(u32::MAX);
                 let exact = self.plan.faults.short == 0
@@ -194,11 +164,8 @@ impl World<'_> {
                 ensure!(right, "frame {number} is wrong: {frame:?}");
                 let report = PacketReport::of(frame.status, frame.words);
                 ensure!(report.first && report.last && frame.last == Some(true), "{frame:?}");
-                ensure!(
-                    !self.in_order || number >= self.next_number,
-                    "frame {number} after {}",
-                    self.next_number
-                );
+                let next = self.next_number;
+                ensure!(!self.in_order || number >= next, "frame {number} after {next}");
                 let expected = seen.to_vec();
                 self.next_number = self.next_number.max(number + 1);
                 self.told += 1;
@@ -209,13 +176,9 @@ impl World<'_> {
             Ok(None) => {
                 self.drained = true;
                 if !self.stream.queue().is_stopped() || self.plan.faults.stuck == 0 {
-                    let written = self.device.model(AxiDmaModel::written)?;
-                    ensure!(
-                        written == self.told + self.untold,
-                        "{written} were written, {} told, {} not",
-                        self.told,
-                        self.untold
-                    );
+                    let (written, told) =
+                        (self.device.model(AxiDmaModel::written)?, self.told + self.untold);
+                    ensure!(written == told, "{written} frames were written, {told} accounted for");
                 }
             }
             Err(Error::NoSlots { .. }) => {
@@ -258,10 +221,8 @@ impl World<'_> {
         match self.stream.stop() {
             Ok(()) => {}
             Err(error) => {
-                ensure!(
-                    matches!(error, Error::WillNotStop { .. }) && self.plan.faults.stuck > 0,
-                    "stop: {error}"
-                );
+                let stuck = self.plan.faults.stuck > 0;
+                ensure!(stuck && matches!(error, Error::WillNotStop { .. }), "stop: {error}");
                 if self.rng.bool() {
                     self.device.reset()?;
                     self.stream.stop()?;
@@ -274,10 +235,8 @@ impl World<'_> {
 
     fn take_back(&mut self) -> Verdict {
         if self.stream.is_running() || self.stream.queue().is_empty() {
-            ensure!(
-                self.stream.take_back().is_none(),
-                "a buffer came back from a stream that runs"
-            );
+            let none = self.stream.take_back().is_none();
+            ensure!(none, "a buffer came back from a stream that runs");
             return Ok(());
         }
         while let Some(buf) = self.stream.take_back() {

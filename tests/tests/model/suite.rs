@@ -16,7 +16,7 @@ macro_rules! suite {
 
 mod ap_ctrl;
 mod axi_cdma;
-mod axi_dma;
+pub(crate) mod axi_dma;
 mod axi_dmac;
 mod axi_mcdma;
 mod axi_vdma;
@@ -40,7 +40,7 @@ const SEEDS: u64 = 1_000;
 const FEW: u64 = 8;
 
 /// Sees subjects of any type.
-trait See {
+pub(crate) trait See {
     fn see(&mut self, subject: &impl Subject);
 }
 

@@ -1,10 +1,7 @@
 //! Two gemm8 and their queues: opened, stopped, taken back, reset, dropped, forgotten.
 
-use crate::{
-    lanes::State,
-    machine::{Machine, Part},
-};
-use contigo::{Error, Queue, job::Cancelled, sim::SimWindow};
+use crate::machine::{Machine, Part};
+use contigo::{Queue, job::Cancelled, sim::SimWindow};
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, SimGemm8};
 use contigo_testkit::{
     conformance::{Failure, Verdict},
@@ -14,6 +11,17 @@ use std::{collections::VecDeque, mem};
 
 /// The device takes one job at a time: the second waits.
 pub(crate) const CAPACITY: usize = 2;
+
+/// A queue's state, as the model has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    AtWork,
+    /// `drained`: all that had ended was fetched.
+    Stopped {
+        drained: bool,
+    },
+    MustStop,
+}
 
 pub(crate) type Jobs = Queue<Gemm8<SimWindow<Gemm8Model>>>;
 
@@ -43,17 +51,9 @@ pub(crate) struct Unit<'d> {
 
 impl<'d> Unit<'d> {
     pub(crate) fn new(device: &'d SimGemm8, coherent: bool) -> Self {
-        let (state, inside) = (State::AtWork, VecDeque::new());
-        Self {
-            queue: None,
-            device,
-            coherent,
-            state,
-            inside,
-            given: false,
-            stuck: false,
-            lost: false,
-        }
+        let (queue, state, inside) = (None, State::AtWork, VecDeque::new());
+        let (given, stuck, lost) = (false, false, false);
+        Self { queue, device, coherent, state, inside, given, stuck, lost }
     }
 
     /// Every job ended in exactly one way, or is inside.
@@ -61,15 +61,10 @@ impl<'d> Unit<'d> {
         let Some(queue) = &self.queue else { return Ok(()) };
         let (counts, inside) = (queue.counts(), self.inside.len());
         let ended = counts.completed + counts.failed + counts.cancelled;
-        ensure!(
-            counts.pushed == ended + inside as u64 && queue.len() == inside,
-            "{counts:?} with {inside} inside"
-        );
-        ensure!(
-            queue.is_stopped() == (self.state != State::AtWork),
-            "{queue:?} in state {:?}",
-            self.state
-        );
+        let right = counts.pushed == ended + inside as u64 && queue.len() == inside;
+        ensure!(right, "{counts:?} with {inside} inside");
+        let stopped = self.state != State::AtWork;
+        ensure!(queue.is_stopped() == stopped, "{queue:?} in state {:?}", self.state);
         Ok(())
     }
 
@@ -93,11 +88,7 @@ impl Machine {
                 Ok(true)
             }
             Err(refused) => {
-                ensure!(
-                    matches!(refused.error, Error::WillNotStop { .. }) && self.faults.stuck > 0,
-                    "a new queue: {}",
-                    refused.error
-                );
+                self.would_not_stop(refused.error)?;
                 unit.stuck = true;
                 Ok(false)
             }
@@ -124,10 +115,7 @@ impl Machine {
                     if unit.inside.is_empty() { State::AtWork } else { State::Stopped { drained } };
             }
             Err(error) => {
-                ensure!(
-                    matches!(error, Error::WillNotStop { .. }) && self.faults.stuck > 0,
-                    "stop: {error}"
-                );
+                self.would_not_stop(error)?;
                 (unit.stuck, unit.state) = (true, State::MustStop);
             }
         }
@@ -137,21 +125,17 @@ impl Machine {
     /// All jobs that a stopped device has not ended, or was never given.
     pub(crate) fn take_back_unit(&mut self, unit: &mut Unit<'_>, queue: &mut Jobs) -> Verdict {
         if !matches!(unit.state, State::Stopped { .. }) {
-            ensure!(
-                queue.take_back::<4>()?.is_none(),
-                "a job was taken back in state {:?}",
-                unit.state
-            );
+            ensure!(queue.take_back::<4>()?.is_none(), "taken back in state {:?}", unit.state);
             return Ok(());
         }
-        while let Some(Cancelled { buffers, job }) = queue.take_back()? {
+        while let Some(Cancelled { buffers, job }) = queue.take_back::<4>()? {
             let Some(Job { number, parts, gemm }) = unit.inside.pop_front() else {
                 return Err(Failure::Wrong("more was taken back than was inside".into()));
             };
             ensure!(number == job, "job {job} was taken back, not {number}");
             self.tally("job taken back");
             self.written(&parts, &gemm, false);
-            self.lend(buffers, parts, unit.coherent)?;
+            self.lend_all(buffers, parts, unit.coherent)?;
         }
         ensure!(unit.inside.is_empty(), "{} jobs were not taken back", unit.inside.len());
         (unit.state, unit.given) = (State::AtWork, false);

@@ -118,38 +118,30 @@ suite! {
         limits: WORDS,
     };
     scatter_gather: SG;
-}
-
-/// A length of 10 bits: five descriptors for the longest copy.
-#[test]
-fn several_descriptors_a_job_with_wide_addresses() {
-    let config = AxiCdmaConfig {
-        length_bits: 10,
-        address_bits: 64,
-        depth: Some(3),
-        dre: true,
-        irq_threshold: 4,
-        irq_delay: 3,
-        ..DEFAULT
+    /// A length of 10 bits: five descriptors for the longest copy.
+    several_descriptors_a_job_with_wide_addresses: InMode {
+        name: "axi_cdma, several descriptors a job",
+        config: AxiCdmaConfig {
+            length_bits: 10,
+            address_bits: 64,
+            depth: Some(3),
+            irq_threshold: 4,
+            irq_delay: 3,
+            ..SG.config
+        },
+        ..SG
     };
-    super::run(&InMode { name: "axi_cdma, several descriptors a job", config, ..SG });
-}
-
-#[test]
-fn without_realignment_on_a_wide_bus() {
-    let config = AxiCdmaConfig { data_bits: 512, depth: Some(4), ..DEFAULT };
-    super::run(&InMode {
+    without_realignment_on_a_wide_bus: InMode {
         name: "axi_cdma, 512 bits",
-        config,
+        config: AxiCdmaConfig { data_bits: 512, depth: Some(4), ..DEFAULT },
         limits: Limits { offset_align_bytes: 64, ..Limits::NONE },
         ..SG
-    });
-}
-
-/// One burst of 16 beats, which begins where it cannot cross 4 KiB.
-#[test]
-fn lite() {
-    let config = AxiCdmaConfig { lite: true, ..DEFAULT };
-    let limits = Limits { offset_align_bytes: 64, len_align_bytes: 1, len_max_bytes: 64 };
-    super::run(&InMode { name: "axi_cdma, lite", config, memory_bytes: 0, sg: false, limits });
+    };
+    /// One burst of 16 beats, which begins where it cannot cross 4 KiB.
+    lite: InMode {
+        name: "axi_cdma, lite",
+        config: AxiCdmaConfig { lite: true, ..DEFAULT },
+        limits: Limits { offset_align_bytes: 64, len_align_bytes: 1, len_max_bytes: 64 },
+        ..SIMPLE
+    };
 }

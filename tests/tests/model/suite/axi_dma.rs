@@ -16,7 +16,7 @@ use contigo_testkit::suite::{Kind, Sight, Subject};
 /// The packets of the source.
 const PACKET_BYTES: usize = 1024;
 
-struct AxiDmaJobs {
+pub(crate) struct AxiDmaJobs {
     name: &'static str,
     kind: Kind,
     sg: bool,
@@ -51,13 +51,8 @@ impl Subject for AxiDmaJobs {
             Kind::Receive => StreamConfig::source(source, 2048),
         };
         let AxiDmaConfig { length_bits, address_bits, .. } = self.config();
-        AxiDmaModel::new(CoreSpec {
-            sg: self.sg,
-            length_bits,
-            address_bits,
-            stream,
-            ..CoreSpec::default()
-        })
+        let sg = self.sg;
+        AxiDmaModel::new(CoreSpec { sg, length_bits, address_bits, stream, ..CoreSpec::default() })
     }
     fn stream(&self, model: &AxiDmaModel) -> Option<StreamCounts> {
         Some(model.stream.counts())
@@ -113,7 +108,7 @@ const fn jobs(name: &'static str, kind: Kind, sg: bool) -> AxiDmaJobs {
 }
 
 const COPY_DIRECT: AxiDmaJobs = jobs("axi_dma, copy, direct", Kind::Copy, false);
-const COPY_SG: AxiDmaJobs = jobs("axi_dma, copy, sg", Kind::Copy, true);
+pub(crate) const COPY_SG: AxiDmaJobs = jobs("axi_dma, copy, sg", Kind::Copy, true);
 const SEND_DIRECT: AxiDmaJobs = jobs("axi_dma, mm2s, direct", Kind::Send, false);
 const SEND_SG: AxiDmaJobs = jobs("axi_dma, mm2s, sg", Kind::Send, true);
 const RECEIVE_DIRECT: AxiDmaJobs = jobs("axi_dma, s2mm, direct", Kind::Receive, false);
@@ -143,19 +138,11 @@ suite! {
 /// TAILDESC and addresses in two halves.
 #[test]
 fn wide_addresses() {
-    super::run(&AxiDmaJobs {
-        name: "axi_dma, s2mm, sg, 40 address bits",
-        address_bits: 40,
-        ..RECEIVE_SG
-    });
-    super::run(&AxiDmaJobs {
-        name: "axi_dma, mm2s, sg, 40 address bits",
-        address_bits: 40,
-        ..SEND_SG
-    });
-    super::run(&AxiDmaJobs {
-        name: "axi_dma, copy, sg, 40 address bits",
-        address_bits: 40,
-        ..COPY_SG
-    });
+    for (name, subject) in [
+        ("axi_dma, s2mm, sg, 40 address bits", RECEIVE_SG),
+        ("axi_dma, mm2s, sg, 40 address bits", SEND_SG),
+        ("axi_dma, copy, sg, 40 address bits", COPY_SG),
+    ] {
+        super::run(&AxiDmaJobs { name, address_bits: 40, ..subject });
+    }
 }

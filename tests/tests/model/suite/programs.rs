@@ -29,24 +29,17 @@ impl See for Programs {
             subject.open(device.window().unwrap(), own, |driver| driver.stop_program()).unwrap();
         let name = subject.name();
         assert_eq!(program == StopProgram::NONE, NONE.contains(&name), "{name}: {program:?}");
+        let limit_us = |step: &StopStep| match *step {
+            StopStep::PollUntil { timeout_us, .. } | StopStep::PollWhile { timeout_us, .. } => {
+                Some(u64::from(timeout_us))
+            }
+            StopStep::Write { .. } | StopStep::Else => None,
+        };
         for way in program.steps().split(|step| *step == StopStep::Else) {
-            let last = way.last();
-            let polls = matches!(
-                last,
-                Some(StopStep::PollUntil { .. } | StopStep::PollWhile { .. }) | None
-            );
+            let polls = way.last().is_none_or(|last| limit_us(last).is_some());
             assert!(polls, "{name}: only a poll shows that the device has stopped: {way:?}");
         }
-        let polls_us: u64 = program
-            .steps()
-            .iter()
-            .map(|step| match *step {
-                StopStep::PollUntil { timeout_us, .. } | StopStep::PollWhile { timeout_us, .. } => {
-                    timeout_us.into()
-                }
-                StopStep::Write { .. } | StopStep::Else => 0,
-            })
-            .sum();
+        let polls_us: u64 = program.steps().iter().filter_map(limit_us).sum();
         assert!(polls_us <= 1_000_000, "{name}: the kernel takes a second of polls: {polls_us} us");
         self.0 += 1;
     }
