@@ -167,9 +167,9 @@ impl Machine {
         }
     }
 
-    /// VFIO_IOMMU_GET_INFO: two other capabilities first, as Linux 6.12 has them. Each begins with a
-    /// word of its number and version, and one that says where the next one is, from the struct's
-    /// beginning, of 24 bytes.
+    /// VFIO_IOMMU_GET_INFO: two other capabilities first, as Linux 6.12 has them. Each begins with
+    /// a word of its number and version, and one that says where the next one is, from the
+    /// beginning of the struct, which has 24 bytes before them.
     #[allow(clippy::cast_possible_truncation, reason = "a struct of 1 KiB")]
     pub(super) fn type1_info(&self, info: &mut Type1Info) -> Result<i32, i32> {
         let mut chain: Vec<(u32, Vec<u32>)> = vec![(2, vec![0; 6]), (3, vec![65_535])];

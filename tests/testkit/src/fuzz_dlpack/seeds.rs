@@ -2,9 +2,13 @@
 //! the fuzzer to begin with.
 
 use super::{Case, origin, switch};
+use Want::{NotOurs, Rule, Taken};
 use contigo::{
-    dlpack::abi::{DlVersion, device},
-    types::TensorRule,
+    dlpack::{
+        DataType,
+        abi::{DlDevice, DlVersion, device},
+    },
+    types::TensorRule::{self, Size},
 };
 
 /// The required result of a seed's import.
@@ -31,260 +35,227 @@ pub struct Seed {
 
 const LAST: u64 = 16 << 10;
 const IS_64: bool = cfg!(target_pointer_width = "64");
+const END: u8 = origin::END;
+const ELSEWHERE: u8 = origin::ELSEWHERE;
+const NUMBER: u8 = origin::NUMBER;
 
-fn seed(name: &'static str, dims: &[i64], want: Want, change: impl FnOnce(&mut Case)) -> Seed {
-    let mut case = Case::floats(dims);
-    change(&mut case);
-    Seed { name, case, want }
+/// The changes of a case with which nothing is wrong, of floats at the region's first byte.
+impl Case {
+    fn strides(self, strides: &[i64]) -> Self {
+        Self { strides: strides.to_vec(), ..self }
+    }
+    fn at(self, data: i64) -> Self {
+        Self { data, ..self }
+    }
+    fn origin(self, origin: u8, data: i64) -> Self {
+        Self { origin, data, ..self }
+    }
+    fn by(self, contract: u8) -> Self {
+        Self { contract, ..self }
+    }
+    fn switches(self, switches: u8) -> Self {
+        Self { switches, ..self }
+    }
+    fn byte_offset(self, byte_offset: u64) -> Self {
+        Self { byte_offset, ..self }
+    }
+    fn bits(self, bits: u8) -> Self {
+        Self { dtype: DataType { bits, ..self.dtype }, ..self }
+    }
+    fn ndim(self, ndim: i32) -> Self {
+        Self { ndim, ..self }
+    }
+    fn flags(self, flags: u64) -> Self {
+        Self { flags, ..self }
+    }
+    fn again(self, again: u8) -> Self {
+        Self { again, ..self }
+    }
 }
 
 /// All of them.
 pub fn seeds() -> Vec<Seed> {
-    [strides(), dimensions(), sizes(), types_and_devices(), pointers(), versions(), lent()].concat()
+    [strides(), dimensions(), sizes(), types(), devices(), pointers(), versions(), lent()]
+        .concat()
+        .into_iter()
+        .map(|(name, case, want)| Seed { name, case, want })
+        .collect()
 }
 
-fn strides() -> Vec<Seed> {
-    use Want::{NotOurs, Rule, Taken};
-    let with = |name, dims: &[i64], strides: &[i64], want| {
-        seed(name, dims, want, |case| case.strides = strides.to_vec())
-    };
+type Row = (&'static str, Case, Want);
+
+fn strides() -> Vec<Row> {
+    let floats = Case::floats;
+    // On 32 bits the sums are of 64 all the same.
+    let highest = if IS_64 { Rule(Size) } else { NotOurs };
+    let huge = [i64::MAX, i64::MIN];
     vec![
-        with("strides-transposed", &[3, 4], &[1, 3], Taken(0, 48)),
-        with("strides-with-gaps", &[4], &[8], Taken(0, 100)),
-        with("strides-of-0", &[1000], &[0], Taken(0, 4)),
-        with("strides-of-one-element", &[2, 1, 3], &[3, 77, 1], Taken(0, 24)),
-        with("strides-to-the-last-byte", &[2], &[4095], Taken(0, 16 << 10)),
-        with("strides-past-the-last-byte", &[2], &[4096], NotOurs),
-        with("strides-before-the-first-byte", &[2], &[-1], NotOurs),
-        with("strides-below-address-0", &[2], &[i64::MIN], Rule(TensorRule::Size)),
-        with("strides-beyond-all-addresses", &[2], &[i64::MAX], Rule(TensorRule::Size)),
-        with(
-            "strides-of-2-126-elements",
-            &[1 << 60, 2],
-            &[i64::MAX, i64::MIN],
-            Rule(TensorRule::Size),
+        ("strides-transposed", floats(&[3, 4]).strides(&[1, 3]), Taken(0, 48)),
+        ("strides-with-gaps", floats(&[4]).strides(&[8]), Taken(0, 100)),
+        ("strides-of-0", floats(&[1000]).strides(&[0]), Taken(0, 4)),
+        ("strides-of-one-element", floats(&[2, 1, 3]).strides(&[3, 77, 1]), Taken(0, 24)),
+        ("strides-to-the-last-byte", floats(&[2]).strides(&[4095]), Taken(0, 16 << 10)),
+        ("strides-past-the-last-byte", floats(&[2]).strides(&[4096]), NotOurs),
+        ("strides-before-the-first-byte", floats(&[2]).strides(&[-1]), NotOurs),
+        ("strides-below-address-0", floats(&[2]).strides(&[i64::MIN]), Rule(Size)),
+        ("strides-beyond-all-addresses", floats(&[2]).strides(&[i64::MAX]), Rule(Size)),
+        ("strides-of-2-126-elements", floats(&[1 << 60, 2]).strides(&huge), Rule(Size)),
+        ("strides-negative", floats(&[4]).strides(&[-1]).at(12), Taken(0, 16)),
+        ("strides-both-ways", floats(&[2, 3]).strides(&[9, -1]).at(8), Taken(0, 48)),
+        ("strides-to-the-highest-address", floats(&[2]).origin(NUMBER, -8), highest),
+        (
+            "strides-that-a-contract-forbids",
+            floats(&[3, 4]).strides(&[1, 3]).by(2),
+            Rule(TensorRule::Strides),
         ),
-        seed("strides-negative", &[4], Taken(0, 16), |case| {
-            (case.strides, case.data) = (vec![-1], 12)
-        }),
-        seed("strides-both-ways", &[2, 3], Taken(0, 48), |case| {
-            (case.strides, case.data) = (vec![9, -1], 8)
-        }),
-        // On 32 bits the sums are of 64 all the same.
-        seed(
-            "strides-to-the-highest-address",
-            &[2],
-            if IS_64 { Rule(TensorRule::Size) } else { NotOurs },
-            |case| {
-                (case.origin, case.data) = (origin::NUMBER, -8);
-            },
+        ("strides-elsewhere", floats(&[3, 4]).strides(&[1, 3]).origin(ELSEWHERE, 0), NotOurs),
+        ("strides-null", floats(&[3, 4]).switches(switch::NULL_STRIDES), Taken(0, 48)),
+    ]
+}
+
+fn dimensions() -> Vec<Row> {
+    let floats = Case::floats;
+    let (neither, dims) = (switch::NULL_SHAPE | switch::NULL_STRIDES, Rule(TensorRule::Dims));
+    vec![
+        ("dimension-of-0", floats(&[3, 0]), Taken(0, 0)),
+        ("dimension-of-0-no-data", floats(&[3, 0]).origin(origin::NULL, 0), Taken(0, 0)),
+        ("dimension-of-0-elsewhere", floats(&[0]).origin(ELSEWHERE, 0), Taken(0, 0)),
+        ("dimension-of-0-any-strides", floats(&[3, 0]).strides(&[7, i64::MIN]).by(2), Taken(0, 0)),
+        ("dimension-of-0-misaligned", floats(&[0]).at(1).by(3), Taken(0, 0)),
+        ("dimension-of-0-and-2-64-elements", floats(&[0, 1 << 62, 4]), Rule(Size)),
+        ("dimension-negative", floats(&[3, -4]), Rule(TensorRule::Dimension)),
+        ("dimension-of-min", floats(&[i64::MIN, 1]), Rule(TensorRule::Dimension)),
+        ("ndim-0", floats(&[]), Taken(0, 4)),
+        ("ndim-0-no-shape", floats(&[]).switches(neither), Taken(0, 4)),
+        ("ndim-8", floats(&[1, 2, 1, 2, 1, 2, 1, 2]), Taken(0, 64)),
+        ("ndim-9", floats(&[1; 9]), dims),
+        ("ndim-negative", floats(&[]).ndim(-1), dims),
+        ("ndim-of-max", floats(&[1; 9]).ndim(i32::MAX), dims),
+        ("ndim-of-min", floats(&[]).ndim(i32::MIN), dims),
+        ("shape-null", floats(&[3, 4]).switches(switch::NULL_SHAPE), Rule(TensorRule::NullShape)),
+    ]
+}
+
+fn sizes() -> Vec<Row> {
+    let floats = Case::floats;
+    let (most, misaligned) =
+        (if IS_64 { NotOurs } else { Rule(Size) }, Rule(TensorRule::Alignment));
+    let last = Taken((16 << 10) - 4, 4);
+    vec![
+        ("elements-2-63", floats(&[1 << 62, 2]).bits(8), Rule(Size)),
+        ("elements-2-64", floats(&[1 << 32, 1 << 32]), Rule(Size)),
+        ("elements-2-126", floats(&[i64::MAX, i64::MAX]), Rule(Size)),
+        ("elements-2-63-less-1", floats(&[i64::MAX]).bits(8), most),
+        ("bytes-2-63", floats(&[1 << 61]), Rule(Size)),
+        ("bytes-2-65", floats(&[1 << 60]).bits(248), Rule(Size)),
+        ("region-whole", floats(&[4096]), Taken(0, 16 << 10)),
+        ("region-and-4-bytes", floats(&[4097]), NotOurs),
+        ("region-last-element", floats(&[1]).origin(END, -4), last),
+        ("region-one-byte-past", floats(&[1]).origin(END, -3), NotOurs),
+        ("region-one-byte-before", floats(&[1]).at(-1), NotOurs),
+        ("region-end", floats(&[1]).origin(END, 0), NotOurs),
+        ("region-odd-byte", floats(&[5]).at(4097), Taken(4097, 20)),
+        ("region-aligned-page", floats(&[1024]).at(4096).by(4), Taken(4096, 4096)),
+        ("address-misaligned", floats(&[4]).at(32).by(2), misaligned),
+        ("byte-offset-to-the-last-element", floats(&[1]).byte_offset(LAST - 4), last),
+        ("byte-offset-past-the-region", floats(&[1]).byte_offset(LAST), NotOurs),
+        ("byte-offset-into-the-region", floats(&[4]).at(-64).byte_offset(80), Taken(16, 16)),
+        ("byte-offset-overflows", floats(&[1]).byte_offset(u64::MAX), Rule(Size)),
+        ("byte-offset-beyond-a-pointer-of-32-bits", floats(&[1]).byte_offset(1 << 33), NotOurs),
+    ]
+}
+
+fn types() -> Vec<Row> {
+    let of =
+        |code, bits, lanes| Case { dtype: DataType { code, bits, lanes }, ..Case::floats(&[3, 4]) };
+    vec![
+        ("lanes-4", of(2, 32, 4), Rule(TensorRule::Lanes)),
+        ("lanes-0", of(2, 32, 0), Rule(TensorRule::Lanes)),
+        ("lanes-2-and-no-bits", of(2, 0, 2), Rule(TensorRule::Lanes)),
+        ("bits-4", of(0, 4, 1), Rule(TensorRule::Type)),
+        ("bits-0", of(1, 0, 1), Rule(TensorRule::Type)),
+        ("bits-248", of(255, 248, 1), Taken(0, 12 * 31)),
+    ]
+}
+
+fn devices() -> Vec<Row> {
+    let on = |device_type| Case {
+        device: DlDevice { device_type, device_id: 0 },
+        ..Case::floats(&[3, 4])
+    };
+    let wrong = Rule(TensorRule::DeviceType);
+    vec![
+        ("device-metal", on(8), wrong),
+        ("device-0", on(0), wrong),
+        ("device-negative", on(-1), wrong),
+        ("device-cuda", on(device::CUDA), wrong),
+        ("device-cuda-host", on(device::CUDA_HOST), Taken(0, 48)),
+        ("device-cuda-host-by-contract", on(device::CUDA_HOST).by(5), Taken(0, 48)),
+        ("device-that-a-contract-forbids", on(device::CUDA_HOST).by(1), wrong),
+        ("device-of-a-bus-address", on(device::EXT_DEV), wrong),
+        ("device-of-a-bus-address-by-contract", on(device::EXT_DEV).by(6), wrong),
+    ]
+}
+
+fn pointers() -> Vec<Row> {
+    let (floats, no_data) = (Case::floats, Rule(TensorRule::NullData));
+    let (legacy, no_deleter) = (switch::LEGACY, switch::NO_DELETER);
+    let no_tensor = |more| floats(&[3, 4]).switches(switch::NULL_TENSOR | more);
+    let null = Rule(TensorRule::NullTensor);
+    vec![
+        ("data-null", floats(&[3, 4]).origin(origin::NULL, 0), no_data),
+        ("data-null-and-an-offset", floats(&[1]).origin(origin::NULL, 0).byte_offset(64), no_data),
+        ("data-elsewhere", floats(&[3, 4]).origin(ELSEWHERE, 0), NotOurs),
+        ("data-elsewhere-too-long-to-copy", floats(&[1000]).origin(ELSEWHERE, 0), NotOurs),
+        ("data-of-a-number", floats(&[3, 4]).origin(NUMBER, 1), NotOurs),
+        ("tensor-null", no_tensor(0), null),
+        ("tensor-null-legacy", no_tensor(legacy), null),
+        ("deleter-null", floats(&[3, 4]).switches(no_deleter), Taken(0, 48)),
+        ("deleter-null-legacy", floats(&[3, 4]).switches(no_deleter | legacy), Taken(0, 48)),
+        (
+            "deleter-null-and-refused",
+            floats(&[-1]).switches(no_deleter),
+            Rule(TensorRule::Dimension),
         ),
-        seed("strides-that-a-contract-forbids", &[3, 4], Rule(TensorRule::Strides), |case| {
-            (case.strides, case.contract) = (vec![1, 3], 2)
-        }),
-        seed("strides-elsewhere", &[3, 4], NotOurs, |case| {
-            (case.strides, case.origin) = (vec![1, 3], origin::ELSEWHERE)
-        }),
-        seed("strides-null", &[3, 4], Taken(0, 48), |case| case.switches = switch::NULL_STRIDES),
     ]
 }
 
-fn dimensions() -> Vec<Seed> {
-    use Want::{Rule, Taken};
+fn versions() -> Vec<Row> {
+    let floats = || Case::floats(&[3, 4]);
+    let version = |major, minor| Case { version: DlVersion { major, minor }, ..floats() };
+    let (legacy, wrong) = (switch::LEGACY, Rule(TensorRule::MajorVersion));
     vec![
-        seed("dimension-of-0", &[3, 0], Taken(0, 0), |_| ()),
-        seed("dimension-of-0-no-data", &[3, 0], Taken(0, 0), |case| case.origin = origin::NULL),
-        seed("dimension-of-0-elsewhere", &[0], Taken(0, 0), |case| case.origin = origin::ELSEWHERE),
-        seed("dimension-of-0-any-strides", &[3, 0], Taken(0, 0), |case| {
-            (case.strides, case.contract) = (vec![7, i64::MIN], 2)
-        }),
-        seed("dimension-of-0-misaligned", &[0], Taken(0, 0), |case| {
-            (case.data, case.contract) = (1, 3)
-        }),
-        seed("dimension-of-0-and-2-64-elements", &[0, 1 << 62, 4], Rule(TensorRule::Size), |_| ()),
-        seed("dimension-negative", &[3, -4], Rule(TensorRule::Dimension), |_| ()),
-        seed("dimension-of-min", &[i64::MIN, 1], Rule(TensorRule::Dimension), |_| ()),
-        seed("ndim-0", &[], Taken(0, 4), |_| ()),
-        seed("ndim-0-no-shape", &[], Taken(0, 4), |case| {
-            case.switches = switch::NULL_SHAPE | switch::NULL_STRIDES
-        }),
-        seed("ndim-8", &[1, 2, 1, 2, 1, 2, 1, 2], Taken(0, 64), |_| ()),
-        seed("ndim-9", &[1; 9], Rule(TensorRule::Dims), |_| ()),
-        seed("ndim-negative", &[], Rule(TensorRule::Dims), |case| case.ndim = -1),
-        seed("ndim-of-max", &[1; 9], Rule(TensorRule::Dims), |case| case.ndim = i32::MAX),
-        seed("ndim-of-min", &[], Rule(TensorRule::Dims), |case| case.ndim = i32::MIN),
-        seed("shape-null", &[3, 4], Rule(TensorRule::NullShape), |case| {
-            case.switches = switch::NULL_SHAPE
-        }),
+        ("version-newer-major", version(2, 0), wrong),
+        ("version-newer-major-of-max", version(u32::MAX, 0), wrong),
+        ("version-older-major", version(0, 8), wrong),
+        ("version-newer-minor", version(1, 99), Taken(0, 48)),
+        ("version-legacy", floats().switches(legacy), Taken(0, 48)),
+        ("version-legacy-elsewhere", floats().switches(legacy).origin(ELSEWHERE, 0), NotOurs),
+        ("flag-read-only", floats().flags(1), Taken(0, 48)),
+        ("flags-all-but-read-only", floats().flags(u64::MAX - 1), Taken(0, 48)),
     ]
 }
 
-fn sizes() -> Vec<Seed> {
-    use Want::{NotOurs, Rule, Taken};
-    let most = if IS_64 { NotOurs } else { Rule(TensorRule::Size) };
+fn lent() -> Vec<Row> {
+    let (legacy, into_buf) = (switch::LEGACY, switch::INTO_BUF);
+    let ours = |dims: &[i64], more| Case::floats(dims).switches(switch::OURS | more);
+    let back = |dims: &[i64]| Case::floats(dims).switches(into_buf);
+    let misaligned = Rule(TensorRule::Alignment);
     vec![
-        seed("elements-2-63", &[1 << 62, 2], Rule(TensorRule::Size), |case| case.dtype.bits = 8),
-        seed("elements-2-64", &[1 << 32, 1 << 32], Rule(TensorRule::Size), |_| ()),
-        seed("elements-2-126", &[i64::MAX, i64::MAX], Rule(TensorRule::Size), |_| ()),
-        seed("elements-2-63-less-1", &[i64::MAX], most, |case| case.dtype.bits = 8),
-        seed("bytes-2-63", &[1 << 61], Rule(TensorRule::Size), |_| ()),
-        seed("bytes-2-65", &[1 << 60], Rule(TensorRule::Size), |case| case.dtype.bits = 248),
-        seed("region-whole", &[4096], Taken(0, 16 << 10), |_| ()),
-        seed("region-and-4-bytes", &[4097], NotOurs, |_| ()),
-        seed("region-last-element", &[1], Taken((16 << 10) - 4, 4), |case| {
-            (case.origin, case.data) = (origin::END, -4)
-        }),
-        seed("region-one-byte-past", &[1], NotOurs, |case| {
-            (case.origin, case.data) = (origin::END, -3)
-        }),
-        seed("region-one-byte-before", &[1], NotOurs, |case| case.data = -1),
-        seed("region-end", &[1], NotOurs, |case| case.origin = origin::END),
-        seed("region-odd-byte", &[5], Taken(4097, 20), |case| case.data = 4097),
-        seed("region-aligned-page", &[1024], Taken(4096, 4096), |case| {
-            (case.data, case.contract) = (4096, 4)
-        }),
-        seed("address-misaligned", &[4], Rule(TensorRule::Alignment), |case| {
-            (case.data, case.contract) = (32, 2)
-        }),
-        seed("byte-offset-to-the-last-element", &[1], Taken((16 << 10) - 4, 4), |case| {
-            case.byte_offset = LAST - 4
-        }),
-        seed("byte-offset-past-the-region", &[1], NotOurs, |case| case.byte_offset = LAST),
-        seed("byte-offset-into-the-region", &[4], Taken(16, 16), |case| {
-            (case.data, case.byte_offset) = (-64, 80)
-        }),
-        seed("byte-offset-overflows", &[1], Rule(TensorRule::Size), |case| {
-            case.byte_offset = u64::MAX
-        }),
-        seed("byte-offset-beyond-a-pointer-of-32-bits", &[1], NotOurs, |case| {
-            case.byte_offset = 1 << 33
-        }),
-    ]
-}
-
-fn types_and_devices() -> Vec<Seed> {
-    use Want::{Rule, Taken};
-    let of_type = |name, code, bits, lanes, want| {
-        seed(name, &[3, 4], want, |case| {
-            (case.dtype.code, case.dtype.bits, case.dtype.lanes) = (code, bits, lanes)
-        })
-    };
-    let on = |name, device_type, contract, want| {
-        seed(name, &[3, 4], want, |case| {
-            (case.device.device_type, case.contract) = (device_type, contract)
-        })
-    };
-    vec![
-        of_type("lanes-4", 2, 32, 4, Rule(TensorRule::Lanes)),
-        of_type("lanes-0", 2, 32, 0, Rule(TensorRule::Lanes)),
-        of_type("lanes-2-and-no-bits", 2, 0, 2, Rule(TensorRule::Lanes)),
-        of_type("bits-4", 0, 4, 1, Rule(TensorRule::Type)),
-        of_type("bits-0", 1, 0, 1, Rule(TensorRule::Type)),
-        of_type("bits-248", 255, 248, 1, Taken(0, 12 * 31)),
-        on("device-metal", 8, 0, Rule(TensorRule::DeviceType)),
-        on("device-0", 0, 0, Rule(TensorRule::DeviceType)),
-        on("device-negative", -1, 0, Rule(TensorRule::DeviceType)),
-        on("device-cuda", device::CUDA, 0, Rule(TensorRule::DeviceType)),
-        on("device-cuda-host", device::CUDA_HOST, 0, Taken(0, 48)),
-        on("device-cuda-host-by-contract", device::CUDA_HOST, 5, Taken(0, 48)),
-        on("device-that-a-contract-forbids", device::CUDA_HOST, 1, Rule(TensorRule::DeviceType)),
-        on("device-of-a-bus-address", device::EXT_DEV, 0, Rule(TensorRule::DeviceType)),
-        on("device-of-a-bus-address-by-contract", device::EXT_DEV, 6, Rule(TensorRule::DeviceType)),
-    ]
-}
-
-fn pointers() -> Vec<Seed> {
-    use Want::{NotOurs, Rule, Taken};
-    vec![
-        seed("data-null", &[3, 4], Rule(TensorRule::NullData), |case| case.origin = origin::NULL),
-        seed("data-null-and-an-offset", &[1], Rule(TensorRule::NullData), |case| {
-            (case.origin, case.byte_offset) = (origin::NULL, 64)
-        }),
-        seed("data-elsewhere", &[3, 4], NotOurs, |case| case.origin = origin::ELSEWHERE),
-        seed("data-elsewhere-too-long-to-copy", &[1000], NotOurs, |case| {
-            case.origin = origin::ELSEWHERE
-        }),
-        seed("data-of-a-number", &[3, 4], NotOurs, |case| {
-            (case.origin, case.data) = (origin::NUMBER, 1)
-        }),
-        seed("tensor-null", &[3, 4], Rule(TensorRule::NullTensor), |case| {
-            case.switches = switch::NULL_TENSOR
-        }),
-        seed("tensor-null-legacy", &[3, 4], Rule(TensorRule::NullTensor), |case| {
-            case.switches = switch::NULL_TENSOR | switch::LEGACY
-        }),
-        seed("deleter-null", &[3, 4], Taken(0, 48), |case| case.switches = switch::NO_DELETER),
-        seed("deleter-null-legacy", &[3, 4], Taken(0, 48), |case| {
-            case.switches = switch::NO_DELETER | switch::LEGACY
-        }),
-        seed("deleter-null-and-refused", &[-1], Rule(TensorRule::Dimension), |case| {
-            case.switches = switch::NO_DELETER
-        }),
-    ]
-}
-
-fn versions() -> Vec<Seed> {
-    use Want::{NotOurs, Rule, Taken};
-    let version = |name, major, minor, want| {
-        seed(name, &[3, 4], want, |case| case.version = DlVersion { major, minor })
-    };
-    vec![
-        version("version-newer-major", 2, 0, Rule(TensorRule::MajorVersion)),
-        version("version-newer-major-of-max", u32::MAX, 0, Rule(TensorRule::MajorVersion)),
-        version("version-older-major", 0, 8, Rule(TensorRule::MajorVersion)),
-        version("version-newer-minor", 1, 99, Taken(0, 48)),
-        seed("version-legacy", &[3, 4], Taken(0, 48), |case| case.switches = switch::LEGACY),
-        seed("version-legacy-elsewhere", &[3, 4], NotOurs, |case| {
-            (case.switches, case.origin) = (switch::LEGACY, origin::ELSEWHERE);
-        }),
-        seed("flag-read-only", &[3, 4], Taken(0, 48), |case| case.flags = 1),
-        seed("flags-all-but-read-only", &[3, 4], Taken(0, 48), |case| case.flags = u64::MAX - 1),
-    ]
-}
-
-fn lent() -> Vec<Seed> {
-    use Want::{Rule, Taken};
-    let ours = |name, dims: &[i64], want, change: fn(&mut Case)| {
-        seed(name, dims, want, |case| {
-            case.switches = switch::OURS;
-            change(case);
-        })
-    };
-    vec![
-        ours("lent", &[3, 4], Taken(4096, 48), |_| ()),
-        ours("lent-legacy", &[3, 4], Taken(4096 + 60, 48), |case| {
-            (case.switches, case.data) = (switch::OURS | switch::LEGACY, 60)
-        }),
-        ours("lent-with-byte-offset", &[1008], Taken(4096 + 64, 4032), |case| {
-            (case.byte_offset, case.data) = (1, 64)
-        }),
-        ours("lent-empty", &[0], Taken(0, 0), |_| ()),
-        ours("lent-deleter-called-twice", &[3, 4], Taken(4096, 48), |case| case.again = 1),
-        ours("lent-deleter-called-four-times-legacy", &[3], Taken(4096, 12), |case| {
-            (case.switches, case.again) = (switch::OURS | switch::LEGACY, 3);
-        }),
-        ours("lent-and-back", &[3, 4], Taken(4096 + 256, 48), |case| {
-            (case.switches, case.data) = (switch::OURS | switch::INTO_BUF, 256)
-        }),
-        ours("lent-and-back-deleter-called-twice", &[3, 4], Taken(4096, 48), |case| {
-            (case.switches, case.again) = (switch::OURS | switch::INTO_BUF, 1);
-        }),
-        ours("lent-too-long", &[1025], Rule(TensorRule::Size), |_| ()),
-        ours("lent-misaligned", &[4], Rule(TensorRule::Alignment), |case| {
-            (case.data, case.contract) = (64, 3)
-        }),
-        ours("lent-read-only-legacy", &[3, 4], Rule(TensorRule::Flags), |case| {
-            (case.switches, case.flags) = (switch::OURS | switch::LEGACY, 1)
-        }),
-        ours("lent-read-only", &[3, 4], Taken(4096, 48), |case| case.flags = 1),
-        seed("back-of-another-buffer", &[3, 4], Taken(0, 48), |case| {
-            case.switches = switch::INTO_BUF
-        }),
-        seed("back-of-a-pointer-into-it", &[3, 4], Taken(4100, 48), |case| {
-            (case.switches, case.data) = (switch::INTO_BUF, 4100)
-        }),
-        seed("back-across-its-end", &[2], Taken(8188, 8), |case| {
-            (case.switches, case.data) = (switch::INTO_BUF, 8188)
-        }),
+        ("lent", ours(&[3, 4], 0), Taken(4096, 48)),
+        ("lent-legacy", ours(&[3, 4], legacy).at(60), Taken(4096 + 60, 48)),
+        ("lent-with-byte-offset", ours(&[1008], 0).byte_offset(1).at(64), Taken(4096 + 64, 4032)),
+        ("lent-empty", ours(&[0], 0), Taken(0, 0)),
+        ("lent-deleter-called-twice", ours(&[3, 4], 0).again(1), Taken(4096, 48)),
+        ("lent-deleter-called-four-times-legacy", ours(&[3], legacy).again(3), Taken(4096, 12)),
+        ("lent-and-back", ours(&[3, 4], into_buf).at(256), Taken(4096 + 256, 48)),
+        ("lent-and-back-deleter-called-twice", ours(&[3, 4], into_buf).again(1), Taken(4096, 48)),
+        ("lent-too-long", ours(&[1025], 0), Rule(Size)),
+        ("lent-misaligned", ours(&[4], 0).at(64).by(3), misaligned),
+        ("lent-read-only-legacy", ours(&[3, 4], legacy).flags(1), Rule(TensorRule::Flags)),
+        ("lent-read-only", ours(&[3, 4], 0).flags(1), Taken(4096, 48)),
+        ("back-of-another-buffer", back(&[3, 4]), Taken(0, 48)),
+        ("back-of-a-pointer-into-it", back(&[3, 4]).at(4100), Taken(4100, 48)),
+        ("back-across-its-end", back(&[2]).at(8188), Taken(8188, 8)),
     ]
 }
