@@ -3,7 +3,7 @@
 //! (`tests/tests/model/suite/`) runs each driver's on its model.
 
 use super::{os, plain};
-use crate::driver_regs::{axi_dma, pl330};
+use crate::driver_regs::{axi_dma, pl330, zdma};
 use contigo::{
     Align, Driver as _, Error, Mmio, Queue, Region, Wait,
     drivers::{
@@ -102,6 +102,27 @@ fn pl330_kills_its_channel_and_looks_at_all() {
         .map(|channel| StopStep::poll_until(channel.csr.offset(), 0xF, 0, 0))
         .collect();
     assert_eq!(steps[7..], all);
+    assert!(
+        matches!(steps[6], StopStep::PollUntil { offset_bytes, value: 0, .. }
+            if offset_bytes as usize == own),
+        "{:?}",
+        steps[6]
+    );
+}
+
+/// ENABLE falls with the copy's end, and STATUS says when the bus is idle. The model has both at
+/// once, so that the suite cannot tell a program without the one from a program with it.
+#[test]
+fn zdma_is_waited_for_in_both_registers() {
+    let (board, _region) = board();
+    let device = SimDevice::<ZdmaModel>::new(&board, board.port());
+    let program = device.window().unwrap().simple().unwrap().stop_program();
+    let steps = [
+        StopStep::write(zdma::IDS.offset(), u32::MAX, zdma::INT_ALL),
+        StopStep::poll_until(zdma::CTRL2.offset(), zdma::ENABLE, 0, 900_000),
+        StopStep::poll_while(zdma::STATUS.offset(), zdma::STATE, zdma::STATE_BUSY, 10_000),
+    ];
+    assert_eq!(program.steps(), steps);
 }
 
 /// The kernel's stop, done by the runtime on the model: the program stops a channel at work.
