@@ -1,5 +1,6 @@
 //! Every step of a run is heard, at the line that asked for it, and counted.
 
+use crate::gemm::{GEMM, LIMIT, four, operands, queue, region};
 use contigo::{
     Align, Backend, Error, Queue, Region,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
@@ -8,7 +9,7 @@ use contigo::{
     sim::{Faults, SimBoard, SimConfig},
     trace::{self, Count, Event, Kind, Ledger, Listener},
 };
-use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
+use contigo_gemm8::{Gemm8, SimGemm8};
 use contigo_testkit::{
     barrier::Barrier,
     fake_devices::FakeDevices,
@@ -19,7 +20,6 @@ use std::{
     panic::Location,
     sync::{Arc, Once},
     thread,
-    time::Duration,
 };
 
 /// An event on this thread: a beginning or a fact, and its line.
@@ -77,15 +77,17 @@ fn heard<T>(work: impl FnOnce() -> T) -> (T, Vec<Heard>) {
 /// The facts among it, without what only began.
 fn facts<T>(work: impl FnOnce() -> T) -> (T, Vec<(Event, Option<u32>)>) {
     let (done, heard) = heard(work);
-    (
-        done,
-        heard.iter().filter(|heard| !heard.begins).map(|heard| (heard.event, heard.line)).collect(),
-    )
+    let facts = heard.iter().filter(|heard| !heard.begins);
+    (done, facts.map(|heard| (heard.event, heard.line)).collect())
 }
 
-/// Longer than a job takes.
-const LIMIT: Duration = Duration::from_millis(1);
-const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
+fn for_device((offset_bytes, len_bytes): (usize, usize)) -> Event {
+    Event::SyncForDevice { offset_bytes, len_bytes }
+}
+
+fn for_cpu((offset_bytes, len_bytes): (usize, usize)) -> Event {
+    Event::SyncForCpu { offset_bytes, len_bytes }
+}
 
 #[test]
 fn each_job_step_has_its_asking_line() {
@@ -101,19 +103,16 @@ fn each_job_step_has_its_asking_line() {
     let (pool, planned) = facts(|| region.pool(4, 250).unwrap());
     let line = Some(line!() - 1);
     assert_eq!(planned, [(Event::CarveBytes { offset_bytes: 0, len_bytes: 1024 }, line)]);
-    let ([mut a, b, bias, c], taken) = facts(|| {
-        [pool.take().unwrap(), pool.take().unwrap(), pool.take().unwrap(), pool.take().unwrap()]
-    });
-    let line = Some(line!() - 2);
+    let ([mut a, b, bias, c], taken) = facts(|| [(); 4].map(|()| pool.take().unwrap()));
+    let line = Some(line!() - 1);
     assert_eq!(taken, [0, 1, 2, 3].map(|slot| (Event::Take { slot, len_bytes: 256 }, line)));
     let ((), copied) = facts(|| a.copy_from_slice(&[1; 16]).unwrap());
     assert_eq!(copied, [(Event::CopyBytes { len_bytes: 16 }, Some(line!() - 1))]);
 
     let core = SimGemm8::new(&board, board.port());
-    let mut queue = Queue::new(Gemm8::open_simulated(core.window().unwrap()).unwrap(), 1).unwrap();
-    let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)];
-    let port = board.port().name;
-    let (_, started) = facts(|| queue.submit(operands, &GEMM.words()).unwrap());
+    let (mut queue, port) = (queue(&core), board.port().name);
+    let job = operands([a, b, bias, c]);
+    let (_, started) = facts(|| queue.submit(job, &GEMM.words()).unwrap());
     let line = Some(line!() - 1);
     let synced = [(0, 16), (256, 256), (512, 64), (768, 64)].map(|part| (for_device(part), line));
     assert_eq!(started[..4], synced);
@@ -124,8 +123,8 @@ fn each_job_step_has_its_asking_line() {
     assert_eq!(seen, [(for_cpu((768, 64)), Some(line!() - 1))]);
 
     // Chained on, and waited for by the CPU.
-    let operands = [a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..64)];
-    let (_, started) = facts(|| queue.submit(operands, &GEMM.words()).unwrap());
+    let chained = [a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..64)];
+    let (_, started) = facts(|| queue.submit(chained, &GEMM.words()).unwrap());
     let line = Some(line!() - 1);
     assert_eq!(started, [(for_device((768, 64)), line), (Event::Submit { port, job: 2 }, line)]);
     let ([a, b, bias, c], ended) = facts(|| queue.wait(LIMIT).unwrap().unwrap().buffers);
@@ -133,20 +132,14 @@ fn each_job_step_has_its_asking_line() {
     assert_eq!(ended, [(Event::Complete { port, job: 2 }, line), (for_cpu((768, 64)), line)]);
 
     // The same in one call.
-    let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)];
-    let ([a, b, bias, c], ran) =
-        facts(|| queue.run(operands, &GEMM.words(), LIMIT).unwrap().buffers);
+    let job = operands([a, b, bias, c]);
+    let (done, ran) = facts(|| queue.run(job, &GEMM.words(), LIMIT).unwrap());
     let line = Some(line!() - 1);
     let synced = [(0, 16), (256, 256), (512, 64), (768, 64)].map(|part| (for_device(part), line));
     assert_eq!(ran[..4], synced);
-    assert_eq!(
-        ran[4..],
-        [
-            (Event::Submit { port, job: 3 }, line),
-            (Event::Complete { port, job: 3 }, line),
-            (for_cpu((768, 64)), line)
-        ]
-    );
+    let ends = [Event::Submit { port, job: 3 }, Event::Complete { port, job: 3 }];
+    assert_eq!(ran[4..], [ends[0], ends[1], for_cpu((768, 64))].map(|event| (event, line)));
+    let [a, b, bias, c] = done.buffers;
     let ((), released) = facts(|| [a, b, bias, c].into_iter().for_each(drop));
     assert_eq!(released, [0, 1, 2, 3].map(|slot| (Event::Release { slot }, None)));
     drop(pool);
@@ -158,30 +151,21 @@ fn each_job_step_has_its_asking_line() {
 #[test]
 fn jobs_are_told_by_their_own_numbers() {
     let board = SimBoard::new(1);
-    let region = Region::new(board.memory(16 << 10).unwrap()).unwrap();
+    let region = region(&board, 16 << 10);
     let pool = region.pool(12, 256).unwrap();
     let core = SimGemm8::new(&board, board.coherent_port());
     let mut queue = Queue::new(Gemm8::open_simulated(core.window().unwrap()).unwrap(), 3).unwrap();
     let port = board.coherent_port().name;
     let ((), told) = heard(|| {
         for _ in 0..3 {
-            let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
-            queue
-                .submit(
-                    [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)],
-                    &GEMM.words(),
-                )
-                .unwrap();
+            queue.submit(operands(four(&pool)), &GEMM.words()).unwrap();
         }
         for _ in 0..3 {
             assert!(queue.wait::<4>(LIMIT).unwrap().is_some());
         }
     });
-    let jobs: Vec<_> = told
-        .iter()
-        .map(|heard| heard.event)
-        .filter(|event| matches!(event, Event::Submit { .. } | Event::Complete { .. }))
-        .collect();
+    let is_of_a_job = |event: &Event| matches!(event.kind(), Kind::Submit | Kind::Complete);
+    let jobs: Vec<_> = told.iter().map(|heard| heard.event).filter(is_of_a_job).collect();
     let expected =
         [1, 2, 3].map(|job| [Event::Submit { port, job }, Event::Complete { port, job }]);
     assert_eq!(jobs, expected.as_flattened(), "the core takes one job at a time");
@@ -190,7 +174,7 @@ fn jobs_are_told_by_their_own_numbers() {
 #[test]
 fn what_takes_time_begins_first() {
     let board = SimBoard::new(1);
-    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    let region = region(&board, 4096);
     let mut buf = region.alloc(64, Align::LINE).unwrap();
     let (_, heard) = heard(|| {
         buf.copy_from_slice(&[1; 5]).unwrap();
@@ -207,7 +191,7 @@ fn what_takes_time_begins_first() {
 #[test]
 fn pools_and_regions_say_what_they_give() {
     let board = SimBoard::new(1);
-    let region = Region::new(board.memory(8192).unwrap()).unwrap();
+    let region = region(&board, 8192);
     let pool = region.pool(2, 64).unwrap();
     let ((), found) = facts(|| {
         drop(pool.take().unwrap());
@@ -219,40 +203,30 @@ fn pools_and_regions_say_what_they_give() {
         Event::Take { slot, .. } | Event::Release { slot } => *slot,
         other => panic!("{other:?}"),
     };
-    let found: Vec<_> = found
-        .iter()
-        .map(|(event, at)| (event.kind(), slot(event), event.len_bytes(), *at))
-        .collect();
-    let block = found[2].1;
-    assert_eq!(found[..2], [(Kind::Take, 0, 64, Some(line)), (Kind::Release, 0, 0, None)]);
-    assert_eq!(
-        found[2..4],
-        [(Kind::Take, block, 128, Some(line + 1)), (Kind::Release, block, 0, None)]
-    );
-    assert_eq!((found[4].0, found[4].2, found[4].3), (Kind::Take, 64, Some(line + 2)));
+    let row = |(event, at): &(Event, _)| (event.kind(), slot(event), event.len_bytes(), *at);
+    let found: Vec<_> = found.iter().map(row).collect();
+    let (block, page) = (found[2].1, found[4].1);
+    let taken = |slot, len_bytes, line| (Kind::Take, slot, len_bytes, Some(line));
+    let released = |slot| (Kind::Release, slot, 0, None);
+    assert_eq!(found[..2], [taken(0, 64, line), released(0)]);
+    assert_eq!(found[2..4], [taken(block, 128, line + 1), released(block)]);
+    assert_eq!(found[4..], [taken(page, 64, line + 2), released(page)]);
 }
 
 #[test]
 fn stopped_job_and_lost_memory_are_heard() {
     let faults = Faults { stuck: 1000, ..Faults::NONE };
     let board = SimBoard::with(SimConfig { seed: 1, faults });
-    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    let region = region(&board, 4096);
     let pool = region.pool(4, 256).unwrap();
     let core = SimGemm8::new(&board, board.port());
-    let mut queue = Queue::new(Gemm8::open_simulated(core.window().unwrap()).unwrap(), 1).unwrap();
-    let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
-    let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)];
-    let (failed, heard) =
-        facts(|| queue.run(operands, &GEMM.words(), Duration::from_micros(100)).unwrap_err());
+    let (mut queue, job) = (queue(&core), operands(four(&pool)));
+    let (failed, heard) = facts(|| queue.run(job, &GEMM.words(), LIMIT).unwrap_err());
     let (port, line) = (board.port().name, Some(line!() - 1));
-    assert!(
-        matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none(),
-        "{failed:?}"
-    );
-    assert_eq!(
-        heard[4..],
-        [(Event::Submit { port, job: 1 }, line), (Event::Stop { port, job: 1 }, line)]
-    );
+    assert!(matches!(failed.error, Error::WillNotStop { .. }), "{failed}");
+    let ends = [Event::Submit { port, job: 1 }, Event::Stop { port, job: 1 }];
+    assert_eq!(heard[4..], ends.map(|event| (event, line)));
+    drop(failed);
     // They stay in the queue until the device stops, or until the queue that could stop it is gone.
     let ((), heard) = facts(|| drop(queue));
     assert_eq!(heard, [(Event::Leak { len_bytes: 16 + 256 + 64 + 64 }, None)]);
@@ -264,7 +238,7 @@ fn stopped_job_and_lost_memory_are_heard() {
 fn tensor_is_heard_when_going_and_back() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     let board = SimBoard::new(1);
-    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    let region = region(&board, 4096);
     let buf = region.alloc(1024, Align::DLPACK).unwrap();
     let spec = TensorSpec::new(DataType::U8, Shape::new(&[1024]).unwrap());
     let mut lent = TENSORS.lend(buf, &spec).unwrap();
@@ -338,10 +312,11 @@ fn a_ledger_counts_by_line_and_kind() {
     let ledger = Ledger::<4>::new();
     let at = Location::caller();
     let elsewhere = Location::caller();
+    let copy = |len_bytes| Event::CopyBytes { len_bytes };
     for (event, site) in [
-        (Event::CopyBytes { len_bytes: 10 }, Some(at)),
-        (Event::CopyBytes { len_bytes: 5 }, Some(at)),
-        (Event::CopyBytes { len_bytes: 1 }, Some(elsewhere)),
+        (copy(10), Some(at)),
+        (copy(5), Some(at)),
+        (copy(1), Some(elsewhere)),
         (Event::Lend, Some(at)),
         (Event::Return, None),
     ] {
@@ -401,12 +376,4 @@ fn lines_without_a_row_are_counted() {
         LEDGER.total(Kind::CopyBytes),
         Count { calls: 8 * THREADS * EACH, bytes: 3 * 8 * THREADS * EACH }
     );
-}
-
-fn for_device((offset_bytes, len_bytes): (usize, usize)) -> Event {
-    Event::SyncForDevice { offset_bytes, len_bytes }
-}
-
-fn for_cpu((offset_bytes, len_bytes): (usize, usize)) -> Event {
-    Event::SyncForCpu { offset_bytes, len_bytes }
 }

@@ -2,21 +2,22 @@
 //! that no longer compile are in `compile_fail/`.
 
 use contigo::{
-    Align, Backend, Completion, Device, Direction, Driver, Error, Mmio, OperandSpec, Port, Queue,
+    Align, Backend, DevBuf, Device, Direction, Driver, Error, Mmio, OperandSpec, Port, Queue,
     Region, Result, Wait,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
     forward,
     hw::Wired,
     linux::{Spin, memory::DmaHeap},
-    mem::{DevSlice, DriverBuf, Mapping, SyncScope},
-    sim::{OnBoard, SimBoard, SimSpec, SimWindow},
+    mem::{DriverBuf, Mapping},
+    sim::{OnBoard, SimBoard},
 };
-use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8, regs};
+use contigo_gemm8::{Gemm8, SimGemm8, regs};
 use contigo_testkit::{
     conformance::mutant::{Mutant, Mutation, REFUSAL},
     fake_dev_node::{DevNodeConfig, FakeDevNode},
     fake_dma_heap::{FakeHeap, HEAP, Pages},
     mapped::is_mapped,
+    scripted::Scripted,
 };
 use std::{
     cell::Cell,
@@ -27,138 +28,6 @@ use std::{
     },
     time::{Duration, Instant},
 };
-
-const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: false, shift: 0 } };
-const LIMIT: Duration = Duration::from_millis(1);
-
-fn queue(device: &SimGemm8) -> Queue<Gemm8<SimWindow<Gemm8Model>>> {
-    Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap()
-}
-
-/// A job read a part of a line. The rest of the line, which the CPU had written, stayed dirty. A
-/// later job wrote the same bytes, and the dirty bytes were lost or overwrote its result.
-#[test]
-fn part_line_is_cleaned_before_it_is_written() {
-    for seed in 0..32 {
-        let board = SimBoard::new(seed);
-        let region = Region::new(board.memory(8192).unwrap()).unwrap();
-        let pool = region.pool(8, 512).unwrap();
-        let device = SimGemm8::new(&board, board.port());
-        let mut queue = queue(&device);
-        let [mut a, b, mut bias, c] = [0; 4].map(|_| pool.take().unwrap());
-        bias.view_mut::<i32>().unwrap().fill(3);
-        a.view_mut::<u8>().unwrap().fill(0);
-        // The CPU's own, in the same line, not handed over.
-        a.view_mut::<u8>().unwrap()[16..64].fill(0x55);
-        queue
-            .submit(
-                [a.to_device(..16), b.to_device(..), bias.to_device(..), c.from_device(..)],
-                &GEMM.words(),
-            )
-            .unwrap();
-        let [a, b, bias, c] = queue.wait_device(LIMIT).unwrap().unwrap().buffers;
-        let [_, _, _, a] = queue
-            .run(
-                [c.to_device(..), b.to_device(..), bias.to_device(..), a.from_device(..16)],
-                &GEMM.words(),
-                LIMIT,
-            )
-            .unwrap()
-            .buffers;
-        let view = a.view::<u8>().unwrap();
-        assert_eq!(view[16..64], [0x55; 48], "seed {seed}: the CPU's bytes");
-        assert_eq!(view[..16], [3; 16], "seed {seed}: the device's bytes");
-    }
-}
-
-/// Under a whole-block sync, `from_device(range)` threw away what the CPU had written beside the
-/// range.
-#[test]
-fn whole_block_sync_keeps_rest_of_buffer() {
-    let board = SimBoard::new(1);
-    let spec = SimSpec { len_bytes: 4096, scope: SyncScope::Whole, ..SimSpec::default() };
-    let region = Region::new(board.memory_with(spec).unwrap()).unwrap();
-    let others = Region::new(board.memory(8192).unwrap()).unwrap();
-    // It came back: it does not count as another buffer in use.
-    drop(region.alloc(64, Align::LINE).unwrap());
-    let mut c = region.alloc(4096, Align::LINE).unwrap();
-    c.view_mut::<u8>().unwrap().fill(0x55);
-    let pool = others.pool(4, 512).unwrap();
-    let device = SimGemm8::new(&board, board.port());
-    let mut queue = queue(&device);
-    let [a, b, bias] = [0; 3].map(|_| pool.take().unwrap());
-    let [_, _, _, c] = queue
-        .run(
-            [a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(64..128)],
-            &GEMM.words(),
-            LIMIT,
-        )
-        .unwrap()
-        .buffers;
-    let view = c.view::<u8>().unwrap();
-    assert_eq!((view[0], view[64], view[80], view[4095]), (0x55, 0, 0x55, 0x55));
-}
-
-/// A job that the device itself refused, after it had written, came back as CPU buffers whose
-/// caches were stale.
-#[test]
-fn late_failed_start_returns_devices_side() {
-    struct HalfStart<'d>(&'d SimGemm8, Gemm8<SimWindow<Gemm8Model>>);
-    // SAFETY: all of it is Gemm8's; that `submit` fails after the doorbell is what its errors are
-    // for.
-    unsafe impl Driver for HalfStart<'_> {
-        fn name(&self) -> &'static str {
-            "half"
-        }
-        fn addr_bits(&self) -> u32 {
-            64
-        }
-        fn operands(&self) -> &[OperandSpec] {
-            self.1.operands()
-        }
-        fn port(&self) -> &Port {
-            self.1.port()
-        }
-        fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
-            self.1.check(operands, args)
-        }
-        unsafe fn submit(
-            &mut self,
-            slot: usize,
-            operands: &[DevSlice],
-            args: &[u32],
-        ) -> Result<()> {
-            // SAFETY: the caller's promise.
-            unsafe { self.1.submit(slot, operands, args)? };
-            self.0.run_for(1000)?;
-            Err(Error::Fault { device: "half", status: 1, what: "late" })
-        }
-        fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-            self.1.poll(timeout)
-        }
-        fn stop(&mut self) -> Result<()> {
-            self.1.stop()
-        }
-    }
-    let board = SimBoard::new(1);
-    let region = Region::new(board.memory(8192).unwrap()).unwrap();
-    let pool = region.pool(8, 512).unwrap();
-    let device = SimGemm8::new(&board, board.port());
-    let driver = Gemm8::open_simulated(device.window().unwrap()).unwrap();
-    let mut queue = Queue::new(HalfStart(&device, driver), 1).unwrap();
-    let [a, b, mut bias, c] = [0; 4].map(|_| pool.take().unwrap());
-    bias.view_mut::<i32>().unwrap().fill(3);
-    let failed = queue
-        .submit(
-            [a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..64)],
-            &GEMM.words(),
-        )
-        .unwrap_err();
-    assert_eq!(failed.error, Error::Fault { device: "half", status: 1, what: "late" });
-    let [.., c] = failed.buffers.unwrap();
-    let c = c.into_buf().unwrap_err().into_cpu().unwrap();
-    assert_eq!(c.view::<u8>().unwrap()[..16], [3; 16]);
-}
 
 /// A register window over closures: what a device answers to CTRL and ABORT.
 struct Script<R, W>(R, W);
@@ -200,16 +69,8 @@ fn stopping_takes_the_time_it_says() {
             regs::AP_START
         }
     };
-    let driver = scripted(
-        slow,
-        |value| {
-            if value == 1 {
-                aborted.set(Some(Instant::now()))
-            }
-        },
-        Spin,
-    );
-    assert!(Queue::new(driver, 1).is_ok());
+    let abort = |value| aborted.set((value == 1).then(Instant::now).or(aborted.get()));
+    assert!(Queue::new(scripted(slow, abort, Spin), 1).is_ok());
 
     let begin = Instant::now();
     let refused = Queue::new(scripted(|| regs::AP_START, |_| (), Spin), 1).unwrap_err();
@@ -267,39 +128,20 @@ fn a_device_has_one_driver() {
 /// away.
 #[test]
 fn half_refused_job_leaves_outputs_alone() {
-    struct Idle(Port);
+    struct TwoOutputs(Scripted);
     // SAFETY: it touches no memory.
-    unsafe impl Driver for Idle {
-        fn name(&self) -> &'static str {
-            "idle"
-        }
-        fn addr_bits(&self) -> u32 {
-            64
-        }
+    unsafe impl Driver for TwoOutputs {
+        forward!(|this| this.0 => name, addr_bits, port, check, submit, poll, stop);
         fn operands(&self) -> &[OperandSpec] {
             const { &[OperandSpec::from_device(); 2] }
-        }
-        fn port(&self) -> &Port {
-            &self.0
-        }
-        fn check(&self, _: &[DevSlice], _: &[u32]) -> Result<()> {
-            Ok(())
-        }
-        unsafe fn submit(&mut self, _: usize, _: &[DevSlice], _: &[u32]) -> Result<()> {
-            Ok(())
-        }
-        fn poll(&mut self, _: Duration) -> Result<Option<Completion>> {
-            Ok(Some(Completion::of(0)))
-        }
-        fn stop(&mut self) -> Result<()> {
-            Ok(())
         }
     }
     let board = SimBoard::new(1);
     // Two syncs are the region's first touch, the third is the first output's.
     let memory = Mutant::new(board.memory(4096).unwrap(), Mutation::RefusedOnce(3));
     let region = Region::new(memory).unwrap();
-    let mut queue = Queue::new(Idle(board.port()), 1).unwrap();
+    let driver = TwoOutputs(Scripted::new(board.port(), OperandSpec::from_device()));
+    let mut queue = Queue::new(driver, 1).unwrap();
     let buffers = [1, 2].map(|value| {
         let mut buf = region.alloc(64, Align::LINE).unwrap();
         buf.view_mut::<u8>().unwrap().fill(value);
@@ -368,6 +210,16 @@ unsafe impl<B: Backend> Backend for Unsettled<B> {
     }
 }
 
+/// The device reads all of `buf`, whose address it never gets.
+fn read_by_a_device(buf: contigo::CpuBuf, port: &Port) -> DevBuf {
+    // SAFETY: no device receives its address.
+    unsafe { buf.hand_over(port, 64, .., Direction::ToDevice) }.unwrap()
+}
+
+fn page(read_only: bool) -> TensorSpec {
+    TensorSpec { read_only, ..TensorSpec::new(DataType::U8, Shape::new(&[4096]).unwrap()) }
+}
+
 /// A backend's transfer was late, and its bytes came back because the device had only read them, or
 /// because a simulated board was over it. A tensor of them was lent, and a descriptor was written
 /// anew, while the transfer read them.
@@ -376,18 +228,10 @@ fn bytes_in_transfer_stay_with_device() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let (one, two) = (SimBoard::new(1), SimBoard::new(2));
     let port = Port { coherent: false, ..one.port() };
-    let region =
-        Region::new(OnBoard::new(&one, Unsettled::from(0, two.memory(8192).unwrap())).unwrap())
-            .unwrap();
-    let mut buf = region.alloc(4096, Align::LINE).unwrap();
-    buf.view_mut::<u8>().unwrap().fill(1);
-    // SAFETY: no device receives its address.
-    let buf = unsafe { buf.hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
-    let spec = TensorSpec {
-        read_only: true,
-        ..TensorSpec::new(DataType::U8, Shape::new(&[4096]).unwrap())
-    };
-    let refused = TENSORS.lend(buf, &spec).unwrap_err();
+    let late = Unsettled::from(0, two.memory(8192).unwrap());
+    let region = Region::new(OnBoard::new(&one, late).unwrap()).unwrap();
+    let buf = read_by_a_device(region.alloc(4096, Align::LINE).unwrap(), &port);
+    let refused = TENSORS.lend(buf, &page(true)).unwrap_err();
     assert_eq!(refused.error, GOES_ON);
     let refused = refused.into_returned().into_cpu().unwrap_err();
     assert_eq!(refused.error, GOES_ON);
@@ -405,16 +249,9 @@ fn a_tensor_waits_for_its_own_hand_over() {
     // Number 0 is the region's own, and 1 and 2 are the hand-overs'.
     let region = Region::new(Unsettled::from(3, board.memory(8192).unwrap())).unwrap();
     let lent = |read_only| {
-        let buf = region.alloc(4096, Align::LINE).unwrap();
-        // SAFETY: no device receives its address.
-        let buf = unsafe { buf.hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
-        let spec =
-            TensorSpec { read_only, ..TensorSpec::new(DataType::U8, Shape::new(&[4096]).unwrap()) };
-        TENSORS
-            .lend(buf, &spec)
-            .map(|lent| drop(lent.take_back().unwrap()))
-            .map_err(|refused| refused.error)
+        let buf = read_by_a_device(region.alloc(4096, Align::LINE).unwrap(), &port);
+        let lent = TENSORS.lend(buf, &page(read_only));
+        lent.map(|lent| drop(lent.take_back().unwrap())).map_err(|refused| refused.error)
     };
-    assert_eq!(lent(true), Ok(()));
-    assert_eq!(lent(false), Err(GOES_ON));
+    assert_eq!((lent(true), lent(false)), (Ok(()), Err(GOES_ON)));
 }

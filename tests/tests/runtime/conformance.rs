@@ -146,11 +146,6 @@ fn mutants_of_sim_are_caught() {
 }
 
 #[test]
-fn mutants_of_sim_with_lines_of_32_are_caught() {
-    every_mutant_is_caught(|| OnSim::new(1, HP, lines(Align::MIN)));
-}
-
-#[test]
 fn mutants_of_u_dma_buf_are_caught() {
     every_mutant_is_caught(|| OnFakeModule::new(Config::default()));
 }

@@ -1,6 +1,7 @@
 //! The memory that a driver keeps: the device fetches what the driver wrote last, and the driver
 //! reads what the device wrote, on a bus with caches between.
 
+use crate::gemm::region;
 use contigo::{
     Align, Bus, DevAddr, Device, Error, PhysAddr, Port, Region,
     hw::mmio::{Pointer, ReadOnly, ReadWrite, Register},
@@ -45,6 +46,11 @@ unsafe impl Model for Fetcher {
     fn reset(&mut self) {}
 }
 
+/// So many bytes of `region`, as the memory of a driver behind `port`.
+fn own(region: &Region, len_bytes: usize, port: &Port) -> DriverBuf {
+    DriverBuf::new(region.alloc(len_bytes, Align::LINE).unwrap(), port, 32).unwrap()
+}
+
 fn fetch(device: &impl Device, addr: DevAddr) -> u32 {
     // SAFETY: the fetcher only reads.
     unsafe { ADDR.write(device, addr) };
@@ -59,105 +65,67 @@ fn store(device: &impl Device, addr: DevAddr, value: u32) {
     }
 }
 
+const BOTH: [fn(&SimBoard) -> Port; 2] = [SimBoard::port, SimBoard::coherent_port];
+
 #[test]
-fn the_device_fetches_what_was_written_last() {
-    for port in [SimBoard::port, SimBoard::coherent_port] {
+fn each_side_reads_what_the_other_wrote_last() {
+    for port in BOTH {
         let board = SimBoard::new(3);
         let device = SimDevice::with_model(&board, port(&board), Fetcher::default());
         let window = device.window().unwrap();
-        let region = Region::new(board.memory(4096).unwrap()).unwrap();
-        let mut program =
-            DriverBuf::new(region.alloc(256, Align::LINE).unwrap(), window.port(), 32).unwrap();
-        assert_eq!(program.len_bytes(), 256);
+        let region = region(&board, 4096);
+        let mut memory = own(&region, 256, window.port());
+        assert_eq!(memory.len_bytes(), 256);
+        let syncs = u64::from(!window.port().coherent);
         for round in 0..100_u32 {
             let offset_bytes = (round as usize % 63) * 4;
+            let [first, second] = [0, 4].map(|more| memory.addr_at(offset_bytes + more));
             // SAFETY: the fetcher looks only when it is asked.
-            unsafe { program.write(offset_bytes, &[round ^ 0xA5A5_0000, !round]).unwrap() };
-            assert_eq!(
-                fetch(&window, program.addr_at(offset_bytes)),
-                round ^ 0xA5A5_0000,
-                "round {round}"
-            );
-            assert_eq!(fetch(&window, program.addr_at(offset_bytes + 4)), !round, "round {round}");
-        }
-    }
-}
+            unsafe { memory.write(offset_bytes, &[round ^ 0xA5A5_0000, !round]).unwrap() };
+            let fetched = [fetch(&window, first), fetch(&window, second)];
+            assert_eq!(fetched, [round ^ 0xA5A5_0000, !round], "round {round}");
 
-#[test]
-fn words_that_do_not_fit_are_not_written() {
-    let board = SimBoard::new(1);
-    let region = Region::new(board.memory(4096).unwrap()).unwrap();
-    // Where the port snoops, no sync looks at the range once more.
-    for port in [board.port(), board.coherent_port()] {
-        let mut program =
-            DriverBuf::new(region.alloc(64, Align::LINE).unwrap(), &port, 32).unwrap();
-        // SAFETY: no device knows the address.
-        let mut write = |offset_bytes, words: &[u32]| unsafe { program.write(offset_bytes, words) };
-        assert_eq!(write(60, &[7]), Ok(()));
-        assert_eq!(write(64, &[]), Ok(()));
-        assert_eq!(
-            write(60, &[1, 2]),
-            Err(Error::OutOfRange { start: 60, end: 68, len_bytes: 64 })
-        );
-        assert_eq!(
-            write(usize::MAX - 2, &[1]),
-            Err(Error::OutOfRange { start: usize::MAX - 2, end: usize::MAX, len_bytes: 64 })
-        );
-        assert_eq!(write(58, &[1]), Err(Error::Misaligned { addr: 58, align_bytes: 4 }));
-        // SAFETY: as above.
-        let back = unsafe { program.release() }.into_cpu().unwrap();
-        assert_eq!(back.view_at::<u32>(60..64).unwrap(), [7]);
-    }
-}
-
-#[test]
-fn the_driver_reads_what_the_device_wrote_last() {
-    for (port, syncs) in
-        [(SimBoard::port as fn(&SimBoard) -> Port, 1), (SimBoard::coherent_port, 0)]
-    {
-        let board = SimBoard::new(4);
-        let device = SimDevice::with_model(&board, port(&board), Fetcher::default());
-        let window = device.window().unwrap();
-        let region = Region::new(board.memory(4096).unwrap()).unwrap();
-        let mut ring =
-            DriverBuf::new(region.alloc(256, Align::LINE).unwrap(), window.port(), 32).unwrap();
-        for round in 0..100_u32 {
-            let offset_bytes = (round as usize % 63) * 4;
-            store(&window, ring.addr_at(offset_bytes), round);
-            store(&window, ring.addr_at(offset_bytes + 4), !round);
+            store(&window, first, round);
+            store(&window, second, round + 7);
             let (before, mut words) = (region.stats().syncs, [0; 2]);
-            ring.read(offset_bytes, &mut words).unwrap();
-            assert_eq!(words, [round, !round], "round {round}");
-            assert!(
-                (syncs..=2 * syncs).contains(&(region.stats().syncs - before)),
-                "one call at most for each line, none where it snoops"
-            );
+            memory.read(offset_bytes, &mut words).unwrap();
+            assert_eq!(words, [round, round + 7], "round {round}");
+            // One call at most for each line, none where it snoops.
+            assert!((syncs..=2 * syncs).contains(&(region.stats().syncs - before)));
         }
         let counts = board.counts();
-        assert_eq!(
-            [counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes],
-            [0; 4]
-        );
+        assert_eq!([counts.unowned_accesses, counts.stray_accesses, counts.evictions], [0; 3]);
+        assert_eq!(counts.lost_writes, 0);
     }
 }
 
 #[test]
-fn words_that_are_not_there_are_not_read() {
-    let board = SimBoard::new(1);
-    let region = Region::new(board.memory(4096).unwrap()).unwrap();
-    for port in [board.port(), board.coherent_port()] {
-        let mut ring = DriverBuf::new(region.alloc(64, Align::LINE).unwrap(), &port, 32).unwrap();
-        let mut words = [7; 2];
-        assert_eq!(
-            ring.read(60, &mut words),
-            Err(Error::OutOfRange { start: 60, end: 68, len_bytes: 64 })
-        );
-        assert_eq!(
-            ring.read(usize::MAX - 2, &mut words),
-            Err(Error::OutOfRange { start: usize::MAX - 2, end: usize::MAX, len_bytes: 64 })
-        );
-        assert_eq!(ring.read(54, &mut words), Err(Error::Misaligned { addr: 54, align_bytes: 4 }));
-        assert_eq!((ring.read(64, &mut []), words), (Ok(()), [7; 2]));
+fn words_that_are_not_there_are_refused() {
+    let outside = |start: usize, bytes| Error::OutOfRange {
+        start,
+        end: start.saturating_add(bytes),
+        len_bytes: 64,
+    };
+    // Where the port snoops, no sync looks at the range once more.
+    for port in BOTH {
+        let board = SimBoard::new(1);
+        let (port, region) = (port(&board), region(&board, 4096));
+        let mut memory = own(&region, 64, &port);
+        // SAFETY: no device knows the address.
+        let mut write = |offset_bytes, words: &[u32]| unsafe { memory.write(offset_bytes, words) };
+        assert_eq!((write(60, &[7]), write(64, &[])), (Ok(()), Ok(())));
+        assert_eq!(write(60, &[1, 2]), Err(outside(60, 8)));
+        assert_eq!(write(usize::MAX - 2, &[1]), Err(outside(usize::MAX - 2, 4)));
+        assert_eq!(write(58, &[1]), Err(Error::Misaligned { addr: 58, align_bytes: 4 }));
+        let mut words = [5; 2];
+        assert_eq!(memory.read(60, &mut words), Err(outside(60, 8)));
+        assert_eq!(memory.read(usize::MAX - 2, &mut words), Err(outside(usize::MAX - 2, 8)));
+        let odd = Error::Misaligned { addr: 54, align_bytes: 4 };
+        assert_eq!(memory.read(54, &mut words), Err(odd));
+        assert_eq!((memory.read(64, &mut []), words), (Ok(()), [5; 2]));
+        // SAFETY: as above.
+        let back = unsafe { memory.release() }.into_cpu().unwrap();
+        assert_eq!(back.view_at::<u32>(60..64).unwrap(), [7]);
     }
 }
 
@@ -171,12 +139,9 @@ fn status_beside_a_new_descriptor(
     let board = SimBoard::new(5);
     let device = SimDevice::with_model(&board, board.port(), Fetcher::default());
     let window = device.window().unwrap();
-    let region = Region::new(
-        board.memory_with(SimSpec { len_bytes: 4096, line, ..SimSpec::default() }).unwrap(),
-    )
-    .unwrap();
-    let mut ring =
-        DriverBuf::new(region.alloc(512, Align::LINE).unwrap(), window.port(), 32).unwrap();
+    let spec = SimSpec { len_bytes: 4096, line, ..SimSpec::default() };
+    let region = Region::new(board.memory_with(spec).unwrap()).unwrap();
+    let mut ring = own(&region, 512, window.port());
     let (second, status_at) = (distance(&ring), ring.addr_at(8));
     // SAFETY: the device touches a word only when `store` asks it to, and never the one written.
     let mut write =
@@ -191,15 +156,10 @@ fn status_beside_a_new_descriptor(
 
 #[test]
 fn descriptor_sharing_a_line_loses_its_status() {
-    assert_eq!(
-        status_beside_a_new_descriptor(Align::LINE, |_| 32),
-        (0, 1),
-        "32-byte descriptors back to back"
-    );
-    assert_eq!(
-        status_beside_a_new_descriptor(Align::LINE, |ring| ring.stride(32)),
-        (0x8000_1000, 0)
-    );
+    // 32-byte descriptors back to back.
+    let lost = status_beside_a_new_descriptor(Align::LINE, |_| 32);
+    let kept = status_beside_a_new_descriptor(Align::LINE, |ring| ring.stride(32));
+    assert_eq!((lost, kept), ((0, 1), (0x8000_1000, 0)));
     // A line of 128 bytes (a Cortex-A's `CTR_EL0` may say so): 64 bytes for a descriptor are too
     // few.
     let long = Align::new(128).unwrap();
@@ -212,12 +172,9 @@ fn a_stride_is_whole_lines() {
     let board = SimBoard::new(1);
     let strides = |bytes: usize| {
         let line = Align::new(bytes).unwrap();
-        let region = Region::new(
-            board.memory_with(SimSpec { len_bytes: 4096, line, ..SimSpec::default() }).unwrap(),
-        )
-        .unwrap();
-        let ring =
-            DriverBuf::new(region.alloc(512, Align::LINE).unwrap(), &board.port(), 32).unwrap();
+        let spec = SimSpec { len_bytes: 4096, line, ..SimSpec::default() };
+        let region = Region::new(board.memory_with(spec).unwrap()).unwrap();
+        let ring = own(&region, 512, &board.port());
         [0, 1, 32, 64, 65, usize::MAX].map(|descriptor_bytes| ring.stride(descriptor_bytes))
     };
     assert_eq!(strides(32), [32, 32, 32, 64, 96, usize::MAX]);
@@ -228,9 +185,10 @@ fn a_stride_is_whole_lines() {
 #[test]
 fn buffer_unsuited_to_port_comes_back() {
     let board = SimBoard::new(1);
-    let spec = |scope| SimSpec { len_bytes: 4096, scope, ..SimSpec::default() };
-    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    let region = region(&board, 4096);
     let buf = |len_bytes| region.alloc(len_bytes, Align::LINE).unwrap();
+
+    let error = |buf, port: &Port, bits| DriverBuf::new(buf, port, bits).unwrap_err().error;
 
     let refused = DriverBuf::new(buf(64), &Port { bus: Bus::Soc, ..board.port() }, 32).unwrap_err();
     assert_eq!(refused.error, Error::WrongBus { port: "sim-hp0", memory: board.bus() });
@@ -238,50 +196,37 @@ fn buffer_unsuited_to_port_comes_back() {
     back.view_mut::<u8>().unwrap().fill(1); // the CPU's, as it was
 
     // A register with too few bits for where the block lies.
-    let refused = DriverBuf::new(back, &board.port(), 24).unwrap_err();
-    let BaseAddr::Phys(PhysAddr(base)) = region.base() else {
-        panic!("the board's memory has physical addresses")
-    };
-    assert_eq!(
-        refused.error,
-        Error::Unreachable {
-            port: "sim-hp0",
-            addr: base,
-            len_bytes: 64,
-            first: 0,
-            last: 0xFF_FFFF
-        }
-    );
+    let BaseAddr::Phys(PhysAddr(addr)) = region.base() else { panic!("physical") };
+    let (port, last) = ("sim-hp0", 0xFF_FFFF);
+    let beyond = Error::Unreachable { port, addr, len_bytes: 64, first: 0, last };
+    assert_eq!(error(back, &board.port(), 24), beyond);
 
     // Half a line: what a device writes in the other half would be lost.
     let (half, _other) = buf(64).split_at(32).unwrap();
-    let refused = DriverBuf::new(half, &board.port(), 32).unwrap_err();
-    assert_eq!(refused.error, Error::SharedLine { start: 64, end: 96, line_bytes: 64 });
+    let shared = Error::SharedLine { start: 0, end: 32, line_bytes: 64 };
+    assert_eq!(error(half, &board.port(), 32), shared);
     let (_first, odd) = buf(64).split_at(7).unwrap();
-    let refused = DriverBuf::new(odd, &board.coherent_port(), 32).unwrap_err();
-    assert_eq!(refused.error, Error::Misaligned { addr: 135, align_bytes: 64 });
+    let misaligned = Error::Misaligned { addr: 71, align_bytes: 64 };
+    assert_eq!(error(odd, &board.coherent_port(), 32), misaligned);
 
     let install = "something";
-    let unsynced =
-        Region::new(board.memory_with(spec(SyncScope::None { install })).unwrap()).unwrap();
-    let refused =
-        DriverBuf::new(unsynced.alloc(64, Align::LINE).unwrap(), &board.port(), 32).unwrap_err();
-    assert_eq!(refused.error, Error::CannotSync { port: "sim-hp0", install });
+    let scope = SyncScope::None { install };
+    let spec = SimSpec { len_bytes: 4096, scope, ..SimSpec::default() };
+    let unsynced = Region::new(board.memory_with(spec).unwrap()).unwrap();
+    let buf = unsynced.alloc(64, Align::LINE).unwrap();
+    assert_eq!(error(buf, &board.port(), 32), Error::CannotSync { port, install });
 }
 
 #[test]
 fn dropped_is_leaked_released_is_free() {
     let board = SimBoard::new(1);
-    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    let region = region(&board, 4096);
     let pool = region.pool(2, 64).unwrap();
     let program = DriverBuf::new(pool.take().unwrap(), &board.port(), 32).unwrap();
     // SAFETY: no device knows the address.
     drop(unsafe { program.release() });
     drop(DriverBuf::new(pool.take().unwrap(), &board.port(), 32).unwrap());
     let _second = pool.take().unwrap();
-    assert_eq!(
-        pool.take().unwrap_err(),
-        Error::NoSlots { slots: 2 },
-        "a buffer that was dropped without a word stays the device's"
-    );
+    // A buffer that was dropped without a word stays the device's.
+    assert_eq!(pool.take().unwrap_err(), Error::NoSlots { slots: 2 });
 }

@@ -1,9 +1,10 @@
 //! The hand-over without a job, and on to a framework: one address with its length, the caches of a
 //! job, and no byte beside.
 
+use super::gemm::{LIMIT, region};
 use contigo::{
     Align, Completion, CpuBuf, DevAddr, DevBuf, Direction, Driver, Error, Operand, OperandSpec,
-    Port, Queue, Region,
+    PhysAddr, Port, Queue, Region,
     dlpack::{ByteOffset, DataType, Lendable, Lent, Shape, TensorSpec, TensorTable},
     mem::{DevSlice, DriverBuf},
     sim::{SimBoard, SimSpec},
@@ -17,9 +18,8 @@ use contigo_testkit::{
     },
     scripted::Scripted,
 };
-use std::time::Duration;
+use std::ops::Range;
 
-const LIMIT: Duration = Duration::from_millis(20);
 const BOTH: [fn(&SimBoard) -> Port; 2] = [SimBoard::port, SimBoard::coherent_port];
 
 fn bytes_of(len_bytes: usize, read_only: bool) -> TensorSpec {
@@ -27,28 +27,37 @@ fn bytes_of(len_bytes: usize, read_only: bool) -> TensorSpec {
     TensorSpec { read_only, ..TensorSpec::new(DataType::U8, Shape::new(&dims).unwrap()) }
 }
 
-/// The consumer is done.
-fn delete<B: Lendable>(lent: &mut Lent<B>) {
-    let tensor = lent.tensor().unwrap();
-    // SAFETY: the tensor that was just given out, once.
-    unsafe { (tensor.as_ref().deleter.unwrap())(tensor.as_ptr()) }
-}
-
-/// The address, the offset and the length that a consumer receives.
+/// What a consumer receives, before it is done: the address, the offset and the length.
 fn told<B: Lendable>(lent: &mut Lent<B>) -> (u64, u64, i64) {
     let tensor = lent.tensor().unwrap();
     // SAFETY: out, and of one dimension.
     let (what, len) = unsafe { (tensor.as_ref().tensor, tensor.as_ref().tensor.shape.read()) };
-    // SAFETY: as in `delete`.
+    // SAFETY: the tensor that was just given out, once.
     unsafe { (tensor.as_ref().deleter.unwrap())(tensor.as_ptr()) }
     (what.data.addr() as u64, what.byte_offset, len)
 }
 
 /// Hands `range` to a device of the test's.
-fn give(buf: CpuBuf, port: &Port, range: std::ops::Range<usize>, direction: Direction) -> DevBuf {
+fn give(buf: CpuBuf, port: &Port, range: Range<usize>, direction: Direction) -> DevBuf {
     // SAFETY: the test's device touches the bytes only where the test asks it to, before the
     // buffer comes back.
     unsafe { buf.hand_over(port, 64, range, direction) }.unwrap()
+}
+
+/// Hands a part of it on.
+fn pass_on(
+    buf: DevBuf,
+    port: &Port,
+    range: Range<usize>,
+    direction: Direction,
+) -> Result<DevBuf, Refused<DevBuf>> {
+    // SAFETY: as in `give`.
+    unsafe { buf.hand_over(port, 64, range, direction) }
+}
+
+fn first_byte(region: &Region) -> u64 {
+    let BaseAddr::Phys(PhysAddr(base)) = region.base() else { panic!("physical") };
+    base
 }
 
 /// One job on `operand`, which stays on the device's side.
@@ -66,10 +75,8 @@ fn address_and_length_stay_paired_in_chain() {
     let region = Region::new(harness.open(16 << 10).unwrap()).unwrap();
     let mut queue = Queue::new(Xor::<_, 1>::new(&harness), 1).unwrap();
     let buf = region.alloc(4096, Align::PAGE).unwrap();
-    let (at, BaseAddr::Phys(base)) = (buf.offset_bytes(), region.base()) else {
-        panic!("physical")
-    };
-    let first = base.0 + at as u64;
+    let (at, base) = (buf.offset_bytes(), first_byte(&region));
+    let first = base + at as u64;
     let [whole] = on_the_device(&mut queue, buf.in_out(..));
     assert_eq!(whole.slice(), DevSlice { addr: DevAddr(first), offset_bytes: 0, len_bytes: 4096 });
     let [part] = on_the_device(&mut queue, whole.in_out(1024..2048));
@@ -79,18 +86,14 @@ fn address_and_length_stay_paired_in_chain() {
     );
     assert_eq!(part.handed_over_bytes(), 4096);
 
-    let refused = TENSORS
-        .lend(part, &bytes_of(1025, false))
-        .map(drop)
-        .map_err(|refused| (refused.error, refused.into_returned()));
-    let Err((Error::Tensor { found: 1025, need: 1024, .. }, part)) = refused else {
-        panic!("{refused:?}")
-    };
+    let refused = TENSORS.lend(part, &bytes_of(1025, false)).unwrap_err();
+    assert!(matches!(refused.error, Error::Tensor { found: 1025, need: 1024, .. }), "{refused:?}");
+    let part = refused.into_returned();
     let mut lent = TENSORS.lend(part, &bytes_of(1024, false)).unwrap();
     assert_eq!(told(&mut lent), (first + 1024, 0, 1024));
     let kept = TensorSpec { offset: ByteOffset::Kept, ..bytes_of(1024, true) };
     let mut lent = TENSORS.lend(lent.take_back().unwrap(), &kept).unwrap();
-    assert_eq!(told(&mut lent), (base.0, at as u64 + 1024, 1024));
+    assert_eq!(told(&mut lent), (base, at as u64 + 1024, 1024));
     // And on to a job on all of it again.
     let part = lent.take_back().unwrap();
     let [whole] = on_the_device(&mut queue, part.in_out(..));
@@ -103,23 +106,15 @@ fn a_lent_tensor_is_written_as_by_a_job() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     for (seed, port) in (0..16).flat_map(|seed| BOTH.map(|port| (seed, port))) {
         let board = SimBoard::new(seed);
-        let (port, region) = (port(&board), Region::new(board.memory(4096).unwrap()).unwrap());
+        let (port, region) = (port(&board), region(&board, 4096));
         let mut buf = region.alloc(256, Align::LINE).unwrap();
         buf.view_mut::<u8>().unwrap().fill(1);
         let buf = if seed % 2 == 0 {
             give(buf, &port, 64..192, Direction::ToDevice)
         } else {
             // Handed on: the tensor begins where the last hand-over did, not the first.
-            // SAFETY: no device uses it before the tensor is out.
-            unsafe {
-                give(buf, &port, 0..192, Direction::ToDevice).hand_over(
-                    &port,
-                    64,
-                    64..192,
-                    Direction::ToDevice,
-                )
-            }
-            .unwrap()
+            let buf = give(buf, &port, 0..192, Direction::ToDevice);
+            pass_on(buf, &port, 64..192, Direction::ToDevice).unwrap()
         };
         let DevSlice { addr, .. } = buf.slice();
         let mut lent = TENSORS.lend(buf, &bytes_of(100, false)).unwrap();
@@ -127,7 +122,7 @@ fn a_lent_tensor_is_written_as_by_a_job() {
         assert_eq!(board.counts().unowned_accesses, 0);
         write(&board, port, addr, &[9; 101]).unwrap();
         assert_eq!(board.counts().unowned_accesses, 1, "one byte more than the tensor has");
-        delete(&mut lent);
+        told(&mut lent);
         let buf = lent.take_back().unwrap();
         write(&board, port, addr, &[9; 1]).unwrap();
         assert_eq!(board.counts().unowned_accesses, 2, "after its deleter was called");
@@ -145,7 +140,7 @@ fn half_line_is_lent_only_for_reading() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     for port in BOTH {
         let board = SimBoard::new(1);
-        let (port, region) = (port(&board), Region::new(board.memory(4096).unwrap()).unwrap());
+        let (port, region) = (port(&board), region(&board, 4096));
         let (left, right) = region.alloc(64, Align::LINE).unwrap().split_at(32).unwrap();
         let right = give(right, &port, 0..32, Direction::ToDevice);
         let lent = TENSORS.lend(right, &bytes_of(32, true)).unwrap();
@@ -178,27 +173,18 @@ fn a_part_goes_on_to_a_port_of_the_other_kind() {
     let buf = give(buf, &board.coherent_port(), 0..96, Direction::FromDevice);
     write(board, board.coherent_port(), buf.slice().addr, &[9; 96]).unwrap();
     // The last 32 bytes share their line with the neighbour: read, and not written.
-    // SAFETY: the test is the device.
-    let buf = unsafe { buf.hand_over(&board.port(), 64, 64..96, Direction::ToDevice) }.unwrap();
+    let buf = pass_on(buf, &board.port(), 64..96, Direction::ToDevice).unwrap();
     let mut seen = [0; 32];
     read(board, board.port(), buf.slice().addr, &mut seen).unwrap();
     assert_eq!(seen, [9; 32]);
-    // SAFETY: as above.
-    let Err((error, buf)) =
-        (unsafe { buf.hand_over(&board.port(), 64, 64..96, Direction::FromDevice) })
-            .map_err(Refused::into_parts)
-    else {
-        panic!("half a line")
-    };
+    let refused = pass_on(buf, &board.port(), 64..96, Direction::FromDevice).unwrap_err();
+    let (error, buf) = refused.into_parts();
     assert_eq!(error, Error::SharedLine { start: 64, end: 96, line_bytes: 64 });
-    // SAFETY: as above.
-    let buf = unsafe { buf.hand_over(&board.port(), 64, 0..64, Direction::FromDevice) }.unwrap();
+    let buf = pass_on(buf, &board.port(), 0..64, Direction::FromDevice).unwrap();
     write(board, board.port(), buf.slice().addr, &[7; 64]).unwrap();
     let buf = buf.into_cpu().unwrap();
-    assert_eq!(
-        (&buf.view::<u8>().unwrap()[..64], &buf.view::<u8>().unwrap()[64..]),
-        (&[7; 64][..], &[9; 32][..])
-    );
+    let (written, rest) = buf.view::<u8>().unwrap().split_at(64);
+    assert_eq!((written, rest), (&[7; 64][..], &[9; 32][..]));
     assert_eq!((board.counts().evictions, board.counts().unowned_accesses), (0, 0));
     drop(neighbour);
 }
@@ -207,42 +193,42 @@ fn a_part_goes_on_to_a_port_of_the_other_kind() {
 #[test]
 fn what_a_job_refuses_a_hand_over_refuses() {
     let board = SimBoard::new(1);
-    let region = Region::new(board.memory(8192).unwrap()).unwrap();
-    let BaseAddr::Phys(base) = region.base() else { panic!("physical") };
-    let mut held = Some(region.alloc(4096, Align::LINE).unwrap());
-    held.as_mut().unwrap().view_mut::<u8>().unwrap().fill(7);
-    let mut refuse = |port: &Port, addr_bits, range: std::ops::Range<usize>, direction| {
+    let (port, region) = (board.port(), region(&board, 8192));
+    let (addr, bus) = (first_byte(&region), contigo::Bus::Soc);
+    let beyond = |last| Error::Unreachable { port: port.name, addr, len_bytes: 64, first: 0, last };
+    let mut buf = region.alloc(4096, Align::LINE).unwrap();
+    buf.view_mut::<u8>().unwrap().fill(7);
+    for (port, addr_bits, range, direction, expected) in [
+        (
+            port,
+            64,
+            4000..4097,
+            Direction::ToDevice,
+            Error::OutOfRange { start: 4000, end: 4097, len_bytes: 4096 },
+        ),
+        (
+            port,
+            64,
+            64..64,
+            Direction::ToDevice,
+            Error::BufferSize { index: 0, need_bytes: 1, have_bytes: 0 },
+        ),
+        (
+            Port { bus, ..port },
+            64,
+            0..64,
+            Direction::ToDevice,
+            Error::WrongBus { port: port.name, memory: board.bus() },
+        ),
+        (port, 16, 0..64, Direction::FromDevice, beyond(0xFFFF)),
+        (Port { addr_bits: 0, ..port }, 64, 0..64, Direction::FromDevice, beyond(0)),
+    ] {
         // SAFETY: no device receives the address.
-        let Err(refused) =
-            (unsafe { held.take().unwrap().hand_over(port, addr_bits, range, direction) })
-        else {
-            panic!("taken")
-        };
-        let (error, returned) = refused.into_parts();
-        assert!(returned.view::<u8>().unwrap().iter().all(|&byte| byte == 7));
-        held = Some(returned);
-        error
-    };
-    let port = board.port();
-    assert_eq!(
-        refuse(&port, 64, 4000..4097, Direction::ToDevice),
-        Error::OutOfRange { start: 4000, end: 4097, len_bytes: 4096 }
-    );
-    assert_eq!(
-        refuse(&port, 64, 64..64, Direction::ToDevice),
-        Error::BufferSize { index: 0, need_bytes: 1, have_bytes: 0 }
-    );
-    let other = Port { bus: contigo::Bus::Soc, ..port };
-    assert_eq!(
-        refuse(&other, 64, 0..64, Direction::ToDevice),
-        Error::WrongBus { port: port.name, memory: board.bus() }
-    );
-    let low =
-        Error::Unreachable { port: port.name, addr: base.0, len_bytes: 64, first: 0, last: 0xFFFF };
-    assert_eq!(refuse(&port, 16, 0..64, Direction::FromDevice), low);
-    let none =
-        Error::Unreachable { port: port.name, addr: base.0, len_bytes: 64, first: 0, last: 0 };
-    assert_eq!(refuse(&Port { addr_bits: 0, ..port }, 64, 0..64, Direction::FromDevice), none);
+        let refused = unsafe { buf.hand_over(&port, addr_bits, range, direction) }.unwrap_err();
+        assert_eq!(refused.error, expected);
+        buf = refused.into_returned();
+        assert!(buf.view::<u8>().unwrap().iter().all(|&byte| byte == 7), "{expected}");
+    }
 }
 
 /// A buffer that begins inside the port's window, or the device's address register, and ends
@@ -251,27 +237,19 @@ fn what_a_job_refuses_a_hand_over_refuses() {
 fn buffer_across_a_windows_end_is_refused() {
     let harness = OnSim::new(1, SimBoard::port, SimSpec::default());
     let region = Region::new(harness.open(8192).unwrap()).unwrap();
-    let BaseAddr::Phys(base) = region.base() else { panic!("physical") };
-    let whole = harness.port();
-    let last = base.0 + 4096 + 63;
+    let (addr, whole) = (first_byte(&region) + 4096, harness.port());
+    let last = addr + 63;
     let port = Port { window: (0, last), ..whole };
-    let refused = |len_bytes| Error::Unreachable {
-        port: port.name,
-        addr: base.0 + 4096,
-        len_bytes,
-        first: 0,
-        last,
-    };
+    let refused =
+        |len_bytes| Error::Unreachable { port: port.name, addr, len_bytes, first: 0, last };
 
     let mut first = region.alloc(4096, Align::PAGE).unwrap();
     let ptr = first.as_mut_ptr().wrapping_add(4096);
-    assert_eq!(region.dev_addr_of(&port, ptr, 64), Ok(DevAddr(base.0 + 4096)));
+    assert_eq!(region.dev_addr_of(&port, ptr, 64), Ok(DevAddr(addr)));
     assert_eq!(region.dev_addr_of(&port, ptr, 65), Err(refused(65)));
 
     let buf = region.alloc(4096, Align::PAGE).unwrap();
-    let Err((error, buf)) = DriverBuf::new(buf, &port, 64).map_err(Refused::into_parts) else {
-        panic!("driver memory")
-    };
+    let (error, buf) = DriverBuf::new(buf, &port, 64).unwrap_err().into_parts();
     assert_eq!(error, refused(4096));
     let mut queue = Queue::new(Xor::<_, 1>::behind(&harness, port), 1).unwrap();
     // The harness's master has a port of another window.
@@ -283,24 +261,18 @@ fn buffer_across_a_windows_end_is_refused() {
 
     // The same end, by the width of a register: 2^28 is where this board's memory begins, so no
     // buffer of its own crosses it.
-    let edge = SimSpec {
-        len_bytes: 8192,
-        base: Some(BaseAddr::Phys(contigo::PhysAddr((1 << 24) - 4096))),
-        ..SimSpec::default()
-    };
+    let (addr, last) = ((1 << 24) - 4096, (1 << 24) - 1);
+    let base = Some(BaseAddr::Phys(PhysAddr(addr)));
     let board = SimBoard::new(1);
+    let edge = SimSpec { len_bytes: 8192, base, ..SimSpec::default() };
     let low = Region::new(board.memory_with(edge).unwrap()).unwrap();
     let crossing = low.alloc(4096 + 64, Align::LINE).unwrap();
     // SAFETY: no device receives the address.
-    let Err(Refused { error, .. }) =
-        (unsafe { crossing.hand_over(&board.port(), 24, .., Direction::ToDevice) })
-    else {
-        panic!("24 bits")
-    };
-    let (addr, last) = ((1 << 24) - 4096, (1 << 24) - 1);
+    let refused = unsafe { crossing.hand_over(&board.port(), 24, .., Direction::ToDevice) };
+    let port = board.port().name;
     assert_eq!(
-        error,
-        Error::Unreachable { port: board.port().name, addr, len_bytes: 4160, first: 0, last }
+        refused.unwrap_err().error,
+        Error::Unreachable { port, addr, len_bytes: 4160, first: 0, last }
     );
     drop(buf);
 }
@@ -309,12 +281,12 @@ fn buffer_across_a_windows_end_is_refused() {
 #[test]
 fn the_simulated_bus_ends_where_a_port_ends() {
     let board = SimBoard::new(1);
-    let region = Region::new(board.memory(4096).unwrap()).unwrap();
-    let BaseAddr::Phys(base) = region.base() else { panic!("physical") };
-    let port = Port { window: (0, base.0 + 63), ..board.port() };
-    assert!(read(&board, port, DevAddr(base.0), &mut [0; 64]).is_ok());
-    assert!(read(&board, port, DevAddr(base.0), &mut [0; 65]).is_err());
-    assert!(write(&board, port, DevAddr(base.0 + 63), &[0; 2]).is_err());
+    let region = region(&board, 4096);
+    let base = first_byte(&region);
+    let port = Port { window: (0, base + 63), ..board.port() };
+    assert!(read(&board, port, DevAddr(base), &mut [0; 64]).is_ok());
+    assert!(read(&board, port, DevAddr(base), &mut [0; 65]).is_err());
+    assert!(write(&board, port, DevAddr(base + 63), &[0; 2]).is_err());
     assert_eq!(board.counts().stray_accesses, 2);
 }
 
@@ -323,16 +295,14 @@ fn the_simulated_bus_ends_where_a_port_ends() {
 fn accesses_not_handed_over_are_counted() {
     for port in BOTH {
         let board = SimBoard::new(1);
-        let (port, region) = (port(&board), Region::new(board.memory(4096).unwrap()).unwrap());
+        let (port, region) = (port(&board), region(&board, 4096));
         let elsewhere = Port { name: "another-master", ..port };
         let counted = |expected, what: &str| {
             assert_eq!(board.counts().unowned_accesses, expected, "{what}, {}", port.name)
         };
         let reads = |port, addr: DevAddr, len| read(&board, port, addr, &mut vec![0; len]).unwrap();
         let buf = region.alloc(256, Align::LINE).unwrap();
-        let at =
-            DevAddr(region.dev_addr_of(&port, buf.view::<u8>().unwrap().as_ptr(), 256).unwrap().0);
-
+        let at = region.dev_addr_of(&port, buf.view::<u8>().unwrap().as_ptr(), 256).unwrap();
         reads(port, at, 1);
         counted(1, "the CPU's");
         let buf = give(buf, &port, 64..128, Direction::ToDevice);
@@ -346,8 +316,7 @@ fn accesses_not_handed_over_are_counted() {
         counted(4, "written, and handed over to be read");
         reads(elsewhere, DevAddr(at.0 + 64), 1);
         counted(5, "through another port");
-        // SAFETY: no device has its address.
-        let buf = unsafe { buf.hand_over(&elsewhere, 64, 0..32, Direction::FromDevice) }.unwrap();
+        let buf = pass_on(buf, &elsewhere, 0..32, Direction::FromDevice).unwrap();
         write(&board, elsewhere, DevAddr(at.0 + 64), &[0; 32]).unwrap();
         counted(5, "handed on");
         reads(port, DevAddr(at.0 + 96), 1);
@@ -405,7 +374,7 @@ fn ended_jobs_bytes_are_no_devices() {
     let ways = [(Ok(()), ENDED), (Ok(()), Ok(None)), (Ok(()), Err(FAULT)), (Err(FAULT), ENDED)];
     for (port, (start, poll)) in BOTH.into_iter().flat_map(|port| ways.map(|way| (port, way))) {
         let board = SimBoard::new(1);
-        let (port, region) = (port(&board), Region::new(board.memory(4096).unwrap()).unwrap());
+        let (port, region) = (port(&board), region(&board, 4096));
         let buf = region.alloc(64, Align::LINE).unwrap();
         let addr = region.dev_addr_of(&port, buf.view::<u8>().unwrap().as_ptr(), 64).unwrap();
         let unowned = || {

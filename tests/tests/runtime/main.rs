@@ -18,6 +18,7 @@ mod core_smoke;
 mod dlpack;
 mod driver_buf;
 mod errors;
+mod gemm;
 mod hand_over;
 mod own_queue;
 mod wrong_accesses;

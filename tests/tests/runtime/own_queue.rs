@@ -95,18 +95,10 @@ impl Rig {
     }
 
     fn driver(&self, depth: usize, in_order: bool) -> (Scripted, Shared) {
-        let (script, device) = (
-            Shared::default(),
-            scripted::Scripted::new(self.board.port(), OperandSpec::from_device()),
-        );
-        (
-            Scripted {
-                script: Rc::clone(&script),
-                device: scripted::Scripted { depth, ..device },
-                in_order,
-            },
-            script,
-        )
+        let script = Shared::default();
+        let device = scripted::Scripted::new(self.board.port(), OperandSpec::from_device());
+        let device = scripted::Scripted { depth, ..device };
+        (Scripted { script: Rc::clone(&script), device, in_order }, script)
     }
 
     /// A queue of four jobs.
@@ -129,6 +121,16 @@ impl Rig {
         };
         (0..count).map(one).collect()
     }
+}
+
+/// The driver has these ends, and tells them when it is asked next.
+fn ends(script: &Shared, slots: &[usize]) {
+    script.borrow_mut().polls.extend(slots.iter().map(|slot| Ok(Some(Completion::of(*slot)))));
+}
+
+/// The next end, if there is one now.
+fn look(queue: &mut Queue<Scripted>) -> Option<Done<[CpuBuf; 1]>> {
+    queue.wait(Duration::ZERO).unwrap()
 }
 
 fn at(done: &Done<[CpuBuf; 1]>) -> usize {

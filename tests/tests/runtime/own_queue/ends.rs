@@ -1,16 +1,11 @@
 //! A driver keeps ends of jobs that had ended before a stop. No later job, queue or stream gets one
 //! of them, whatever ended those jobs.
 
-use super::{FAULT, Rig, Scripted, Shared, at};
+use super::{FAULT, Rig, Scripted, Shared, at, ends, look};
 use contigo::{Completion, Error, Queue, Stream};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
-
-/// The driver has such an end, and tells it when it is asked next.
-fn ends(script: &Shared, slots: &[usize]) {
-    script.borrow_mut().polls.extend(slots.iter().map(|slot| Ok(Some(Completion::of(*slot)))));
-}
 
 /// A run ends as `way` says.
 fn one_run(rig: &Rig, queue: &mut Queue<Scripted>, script: &Shared, way: &str) {
@@ -19,10 +14,8 @@ fn one_run(rig: &Rig, queue: &mut Queue<Scripted>, script: &Shared, way: &str) {
     drop(queue.run([rig.operand()], &[], Duration::ZERO).unwrap());
     let operands = [rig.operand()];
     let run = || {
-        queue
-            .run(operands, &[], Duration::ZERO)
-            .map(drop)
-            .map_err(|failed| (failed.error, failed.buffers.is_some()))
+        let ran = queue.run(operands, &[], Duration::ZERO).map(drop);
+        ran.map_err(|failed| (failed.error, failed.buffers.is_some()))
     };
     match way {
         "refused" => {
@@ -36,14 +29,12 @@ fn one_run(rig: &Rig, queue: &mut Queue<Scripted>, script: &Shared, way: &str) {
             assert_eq!(run(), Err((FAULT, true)));
         }
         _ => {
-            script.borrow_mut().panics_in =
-                Some(if way == "panics in submit" { "submit" } else { "poll" });
+            let place = if way == "panics in submit" { "submit" } else { "poll" };
+            script.borrow_mut().panics_in = Some(place);
             assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
             assert_eq!((queue.len(), rig.pool.taken()), (1, 1), "{way}: the device may have it");
-            assert_eq!(
-                queue.run([rig.operand()], &[], Duration::ZERO).unwrap_err().error,
-                Error::Busy
-            );
+            let busy = queue.run([rig.operand()], &[], Duration::ZERO).unwrap_err();
+            assert_eq!(busy.error, Error::Busy);
             queue.clear().unwrap();
         }
     }
@@ -80,33 +71,22 @@ fn a_queues_job_gets_no_end_of_one_before() {
             }
             "panics in submit" => {
                 script.borrow_mut().panics_in = Some("submit");
-                assert!(
-                    catch_unwind(AssertUnwindSafe(|| drop(rig.submit(&mut queue, 1)))).is_err()
-                );
+                let submit = AssertUnwindSafe(|| drop(rig.submit(&mut queue, 1)));
+                assert!(catch_unwind(submit).is_err());
                 queue.stop().unwrap();
             }
             _ => {
-                script.borrow_mut().polls.push_back(if way == "fails" {
-                    Err(FAULT)
-                } else {
-                    Ok(Some(Completion::of(3)))
-                });
+                let end = if way == "fails" { Err(FAULT) } else { Ok(Some(Completion::of(3))) };
+                script.borrow_mut().polls.push_back(end);
                 assert!(queue.wait::<1>(Duration::ZERO).unwrap_err().buffers.is_none());
             }
         }
         ends(&script, &[0, 1]);
         while queue.take_back::<1>().unwrap().is_some() {}
         let new = rig.submit(&mut queue, 2);
-        assert!(
-            queue.wait::<1>(Duration::ZERO).unwrap().is_none(),
-            "{way}: the end was of a job before"
-        );
+        assert!(look(&mut queue).is_none(), "{way}: the end was of a job before");
         ends(&script, &[0, 1]);
-        assert_eq!(
-            [(); 2].map(|()| at(&queue.wait::<1>(Duration::ZERO).unwrap().unwrap()))[..],
-            new,
-            "{way}"
-        );
+        assert_eq!([(); 2].map(|()| at(&look(&mut queue).unwrap()))[..], new, "{way}");
     }
 }
 
@@ -127,14 +107,11 @@ fn new_queue_gets_no_end_of_the_old_one() {
         ends(&script, &[0, 1]);
         let mut queue: Queue<_> = Queue::new(driver, 4).unwrap();
         let new = rig.submit(&mut queue, 1);
-        assert!(queue.wait::<1>(Duration::ZERO).unwrap().is_none(), "forgotten: {is_forgotten}");
+        assert!(look(&mut queue).is_none(), "forgotten: {is_forgotten}");
         ends(&script, &[0]);
-        assert_eq!(at(&queue.wait::<1>(Duration::ZERO).unwrap().unwrap()), new[0]);
-        assert_eq!(
-            rig.pool.taken(),
-            if is_forgotten { 2 } else { 0 },
-            "what the device may have is leaked"
-        );
+        assert_eq!(at(&look(&mut queue).unwrap()), new[0]);
+        // What the device may have is leaked.
+        assert_eq!(rig.pool.taken(), if is_forgotten { 2 } else { 0 });
     }
 }
 
@@ -160,19 +137,15 @@ fn a_streams_start_gives_no_frame_of_before() {
             }
             _ => {
                 script.borrow_mut().panics_in = Some("poll");
-                assert!(
-                    catch_unwind(AssertUnwindSafe(|| drop(stream.next(Duration::ZERO)))).is_err()
-                );
+                let next = AssertUnwindSafe(|| drop(stream.next(Duration::ZERO)));
+                assert!(catch_unwind(next).is_err());
                 stream.stop().unwrap();
             }
         }
         // As many as the driver has slots: of frames that had arrived, and were not fetched.
         ends(&script, &[0, 1, 2, 3]);
         assert_eq!(stream.start(), Ok(4), "{way}");
-        assert!(
-            stream.next(Duration::ZERO).unwrap().is_none(),
-            "{way}: the frame was one of before"
-        );
+        assert!(stream.next(Duration::ZERO).unwrap().is_none(), "{way}: a frame of before");
         ends(&script, &[0]);
         drop(stream.next(Duration::ZERO).unwrap().unwrap());
     }

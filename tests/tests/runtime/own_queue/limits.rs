@@ -1,9 +1,12 @@
 //! Limits: of time, of jobs, of operands and of words. What is beyond one is refused before
 //! anything is done.
 
-use super::{Rig, SLOT};
+use super::{Rig, Shared, ends};
 use contigo::{
-    Completion, Error, Queue, Result, Stream, Wait, job::queue_bytes, types::MAX_TIMEOUT,
+    Completion, Error, Queue, Result, Stream, Wait,
+    hw::{poll_every, poll_until},
+    job::queue_bytes,
+    types::{MAX_TIMEOUT, timeout_us},
 };
 use std::{cell::Cell, mem::MaybeUninit, time::Duration};
 
@@ -21,13 +24,8 @@ const TOO_LONG: [(Duration, u64); 2] =
     [(MAX_TIMEOUT.saturating_add(NS), 3_600_000_001), (Duration::MAX, u64::MAX)];
 
 fn refusal(value: u64) -> Error {
-    Error::Argument {
-        name: "time limit in microseconds",
-        value,
-        min: 0,
-        max: 3_600_000_000,
-        multiple_of: 1,
-    }
+    let name = "time limit in microseconds";
+    Error::Argument { name, value, min: 0, max: 3_600_000_000, multiple_of: 1 }
 }
 
 /// A clock that advances only in a wait.
@@ -52,52 +50,45 @@ impl Wait for Clock {
 fn a_wait_lasts_as_long_as_its_limit_says() {
     for (limit, us) in FINE {
         let (clock, mut looks) = (Clock::default(), 0);
-        let done = contigo::hw::poll_until(&clock, limit, |_| {
+        let done = poll_until(&clock, limit, |_| {
             looks += 1;
             false
         });
-        assert_eq!(
-            (done, clock.now_us.get(), contigo::types::timeout_us(limit)),
-            (Ok(false), us.into(), Ok(us)),
-            "{limit:?}"
-        );
+        assert_eq!((done, clock.now_us.get()), (Ok(false), us.into()), "{limit:?}");
+        assert_eq!(timeout_us(limit), Ok(us), "{limit:?}");
         if limit.is_zero() {
             assert_eq!((looks, clock.asked.get()), (1, 0), "one look, and no system call");
         }
     }
     for (limit, value) in TOO_LONG {
         let (clock, refused) = (Clock::default(), Err(refusal(value)));
-        assert_eq!(contigo::hw::poll_until(&clock, limit, |_| panic!("a look")), refused);
-        assert_eq!(contigo::hw::poll_every(&clock, 1, limit, |_| panic!("a look")), refused);
-        assert_eq!(
-            (clock.asked.get(), contigo::types::timeout_us(limit)),
-            (0, Err(refusal(value)))
-        );
+        assert_eq!(poll_until(&clock, limit, |_| panic!("a look")), refused);
+        assert_eq!(poll_every(&clock, 1, limit, |_| panic!("a look")), refused);
+        assert_eq!((clock.asked.get(), timeout_us(limit)), (0, Err(refusal(value))));
     }
+}
+
+/// How often the driver was asked, stopped and given a job.
+fn calls(script: &Shared) -> (usize, u32, usize) {
+    let script = script.borrow();
+    (script.timeouts.len(), script.stops, script.slots.len())
 }
 
 #[test]
 fn run_passes_its_time_limit_on() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(1, true);
-    for (limit, us) in FINE {
-        assert_eq!(
-            queue.run([rig.operand()], &[], limit).unwrap_err().error,
-            Error::Timeout { timeout_us: us }
-        );
+    for (limit, timeout_us) in FINE {
+        let failed = queue.run([rig.operand()], &[], limit).unwrap_err();
+        assert_eq!(failed.error, Error::Timeout { timeout_us });
         assert!(script.borrow().timeouts.contains(&limit), "as it was said");
     }
     for (limit, value) in TOO_LONG {
-        let before =
-            (script.borrow().timeouts.len(), script.borrow().stops, script.borrow().slots.len());
+        let before = calls(&script);
         let failed = queue.run([rig.operand()], &[], limit).unwrap_err();
         let [operand] = failed.buffers.unwrap();
         assert!(failed.error == refusal(value) && operand.into_buf().is_ok(), "the CPU's still");
-        assert_eq!(
-            (script.borrow().timeouts.len(), script.borrow().stops, script.borrow().slots.len()),
-            before,
-            "nothing was done"
-        );
+        assert_eq!(calls(&script), before, "nothing was done");
     }
     assert_eq!((rig.pool.taken(), queue.is_stopped()), (0, false));
 }
@@ -108,36 +99,21 @@ fn a_queue_refuses_a_limit_and_its_jobs_go_on() {
     let (mut queue, script) = rig.queue(4, true);
     rig.submit(&mut queue, 2);
     for (limit, value) in TOO_LONG {
-        let (looks, stops) = (script.borrow().timeouts.len(), script.borrow().stops);
-        let refused = [
-            queue
-                .wait::<1>(limit)
-                .map(drop)
-                .map_err(|failed| (failed.error, failed.buffers.is_some())),
-            queue
-                .wait_device::<1>(limit)
-                .map(drop)
-                .map_err(|failed| (failed.error, failed.buffers.is_some())),
-            queue
-                .wait_each(limit, |_, _, _| panic!("a buffer"))
-                .map(drop)
-                .map_err(|failed| (failed.error, failed.buffers.is_some())),
-        ];
-        assert_eq!(refused, [Err((refusal(value), false)); 3]);
-        assert_eq!(
-            (script.borrow().timeouts.len(), script.borrow().stops),
-            (looks, stops),
-            "nothing was done"
-        );
+        let before = calls(&script);
+        let refused = queue.wait::<1>(limit).unwrap_err();
+        assert_eq!((refused.error, refused.buffers.is_none()), (refusal(value), true));
+        let refused = queue.wait_device::<1>(limit).unwrap_err();
+        assert_eq!((refused.error, refused.buffers.is_none()), (refusal(value), true));
+        let refused = queue.wait_each(limit, |_, _, _| panic!("a buffer")).unwrap_err();
+        assert_eq!(refused.error, refusal(value));
+        assert_eq!(calls(&script), before, "nothing was done");
         assert!(queue.len() == 2 && !queue.is_stopped());
     }
     for (limit, _) in FINE {
-        assert!(
-            queue.wait::<1>(limit).unwrap().is_none()
-                && script.borrow().timeouts.last() == Some(&limit)
-        );
+        assert!(queue.wait::<1>(limit).unwrap().is_none());
+        assert_eq!(script.borrow().timeouts.last(), Some(&limit));
     }
-    script.borrow_mut().polls.push_back(Ok(Some(Completion::of(0))));
+    ends(&script, &[0]);
     assert!(queue.wait::<1>(MAX_TIMEOUT).unwrap().is_some());
     // Also one that has no job.
     let (mut empty, _) = rig.queue(4, true);
@@ -146,32 +122,19 @@ fn a_queue_refuses_a_limit_and_its_jobs_go_on() {
 
 #[test]
 fn a_queue_says_what_is_beyond_its_limits() {
+    let value = |name, value, min, max| Error::Argument { name, value, min, max, multiple_of: 1 };
     let rig = Rig::new();
     for jobs in [0, 4_097] {
         let refused = Queue::new(rig.driver(1, true).0, jobs).unwrap_err();
-        assert_eq!(
-            refused.error,
-            Error::Argument {
-                name: "the count of jobs",
-                value: jobs as u64,
-                min: 1,
-                max: 4_096,
-                multiple_of: 1
-            }
-        );
+        assert_eq!(refused.error, value("the count of jobs", jobs as u64, 1, 4_096));
     }
     let (mut queue, script) = rig.queue(4, true);
     let refused = queue.submit([rig.operand()], &[0; 65]).unwrap_err();
-    let value = |name, value, min, max| Error::Argument { name, value, min, max, multiple_of: 1 };
-    assert_eq!(
-        (refused.error, refused.buffers.is_some()),
-        (value("the count of argument words", 65, 0, 64), true)
-    );
+    assert_eq!(refused.error, value("the count of argument words", 65, 0, 64));
+    assert!(refused.buffers.is_some());
     let refused = queue.run([rig.operand(), rig.operand()], &[], Duration::ZERO).unwrap_err();
-    assert_eq!(
-        (refused.error, refused.buffers.is_some()),
-        (value("the count of operands", 2, 1, 1), true)
-    );
+    assert_eq!(refused.error, value("the count of operands", 2, 1, 1));
+    assert!(refused.buffers.is_some());
     // Another count of buffers than the jobs have: nothing is looked at, and nothing is lost.
     rig.submit(&mut queue, 1);
     let looks = script.borrow().timeouts.len();
@@ -183,10 +146,8 @@ fn a_queue_says_what_is_beyond_its_limits() {
     // All places are in use.
     queue.clear().unwrap();
     rig.submit(&mut queue, 4);
-    assert_eq!(
-        queue.submit([rig.operand()], &[]).unwrap_err().error,
-        Error::QueueFull { depth: 4 }
-    );
+    let full = queue.submit([rig.operand()], &[]).unwrap_err();
+    assert_eq!((full.error, full.buffers.is_some()), (Error::QueueFull { depth: 4 }, true));
 }
 
 #[test]
@@ -195,20 +156,16 @@ fn stream_checks_its_time_limit_first() {
     let (driver, script) = rig.driver(4, true);
     let mut stream = Stream::new(driver, rig.pool.clone(), 4, &[]).unwrap();
     let held: Vec<_> = (0..7).map(|_| rig.pool.take().unwrap()).collect();
-    assert_eq!((held[0].len_bytes(), stream.start()), (SLOT, Ok(1)));
+    assert_eq!(stream.start(), Ok(1));
     drop(held);
     for (limit, value) in TOO_LONG {
         assert_eq!(stream.next(limit).unwrap_err(), refusal(value));
-        assert_eq!(
-            (script.borrow().slots.len(), stream.is_running(), stream.counts().failed),
-            (1, true, 0)
-        );
+        assert_eq!(script.borrow().slots.len(), 1);
+        assert!(stream.is_running() && stream.counts().failed == 0);
     }
     for (limit, _) in FINE {
-        assert!(
-            stream.next(limit).unwrap().is_none()
-                && script.borrow().timeouts.last() == Some(&limit)
-        );
+        assert!(stream.next(limit).unwrap().is_none());
+        assert_eq!(script.borrow().timeouts.last(), Some(&limit));
     }
     assert_eq!(script.borrow().slots.len(), 4, "it has a buffer in each place");
 }
@@ -232,12 +189,8 @@ fn queue_lies_anywhere_in_given_memory() {
         rig.submit(&mut queue, 4);
     }
     assert_eq!(rig.pool.taken(), 0);
-    let refused = Queue::with_memory(
-        rig.driver(1, true).0,
-        4,
-        Box::leak(Box::new([MaybeUninit::uninit(); 100])),
-    )
-    .unwrap_err();
+    let small = Box::leak(Box::new([MaybeUninit::uninit(); 100]));
+    let refused = Queue::with_memory(rig.driver(1, true).0, 4, small).unwrap_err();
     assert_eq!(refused.error, Error::Exhausted { need_bytes: BYTES, capacity_bytes: 100 });
     assert_eq!(refused.into_returned().1.len(), 100);
 }

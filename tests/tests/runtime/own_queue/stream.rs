@@ -1,6 +1,6 @@
 //! A stream over the same driver: why it cannot begin, and why it cannot go on.
 
-use super::{FAULT, Rig, SLOT};
+use super::{FAULT, Rig, SLOT, ends};
 use contigo::{Completion, Direction, Error, OperandSpec, Stream};
 use std::time::Duration;
 
@@ -26,34 +26,26 @@ fn a_stream_says_why_it_cannot_begin_or_go_on() {
     assert_eq!(stream.start(), Ok(2), "as many as the pool has");
     let mut frames = Vec::new();
     for slot in 0..2 {
-        script.borrow_mut().polls.push_back(Ok(Some(Completion::of(slot))));
+        ends(&script, &[slot]);
         let frame = stream.next(Duration::ZERO).unwrap().unwrap();
         assert_eq!(frame.buf.len_bytes(), SLOT - 1, "all that it may have written");
         frames.push(frame);
     }
-    assert_eq!(
-        stream.next(Duration::ZERO).unwrap_err(),
-        Error::NoSlots { slots: 8 },
-        "nothing can come"
-    );
+    // Nothing can come.
+    assert_eq!(stream.next(Duration::ZERO).unwrap_err(), Error::NoSlots { slots: 8 });
     // A frame that failed alone is an error and is counted; the stream goes on.
     stream.give_back(frames.pop().unwrap().buf).unwrap();
     drop((held, frames));
-    script.borrow_mut().polls.push_back(Ok(Some(Completion {
-        status: 1,
-        failed: Some("asked for"),
-        ..Completion::of(2)
-    })));
-    assert_eq!(
-        (stream.next(Duration::ZERO).unwrap_err(), stream.is_running(), stream.counts().failed),
-        (FAULT, true, 1)
-    );
+    let fails = Completion { status: 1, failed: Some("asked for"), ..Completion::of(2) };
+    script.borrow_mut().polls.push_back(Ok(Some(fails)));
+    assert_eq!(stream.next(Duration::ZERO).unwrap_err(), FAULT);
+    assert_eq!((stream.is_running(), stream.counts().failed), (true, 1));
     assert!(stream.next(Duration::ZERO).unwrap().is_none());
     assert_eq!((stream.queue().len(), rig.pool.taken()), (4, 4));
     // A device that refuses a buffer is stopped, and no frame is asked for behind the program's
     // back.
     drop(stream.next(Duration::ZERO));
-    script.borrow_mut().polls.push_back(Ok(Some(Completion::of(3))));
+    ends(&script, &[3]);
     let frame = stream.next(Duration::ZERO).unwrap().unwrap();
     script.borrow_mut().submit = Some(FAULT);
     assert_eq!((stream.give_back(frame.buf), stream.is_running()), (Err(FAULT), false));
