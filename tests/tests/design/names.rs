@@ -6,12 +6,9 @@ mod dev_nodes;
 mod inventory;
 
 use contigo::{
-    Align, Backend, Bus, CpuBuf, Device, Error, Mmio, PhysAddr, Port, Queue, Region, Wait,
-    drivers::{
-        pl330::{PROGRAM_BYTES, Pl330},
-        zdma::Zdma,
-    },
-    names::{AnyDevice, Attach, DeviceName, Entry, Inventory, MemoryName, OpenDevice},
+    Align, Backend, Bus, Device, Error, Mmio, PhysAddr, Port, Queue, Region, Wait,
+    job::{Parts, Settings},
+    names::{AnyDevice, Attach, DeviceName, Entry, Inventory, MemoryName, OpenDevice, row},
 };
 use contigo_exerciser::uio::ensure_at;
 use contigo_testkit::fake_devices::FakeDevices;
@@ -92,13 +89,8 @@ fn uio_opening_serves_drivers_in_turn() {
     let tree = board();
     let opened = open(&tree, "uio:dma-controller").unwrap();
     assert_eq!((opened.port(), opened.name()), (None, &device("uio:dma-controller")));
-    assert_eq!(
-        opened
-            .attach(POLLED)
-            .map(|_| ())
-            .map_err(|error| error.to_string().contains("name its port")),
-        Err(true)
-    );
+    let no_port = opened.attach(POLLED).unwrap_err().to_string();
+    assert!(no_port.contains("name its port"), "{no_port}");
     for how in [POLLED, Attach::default()] {
         let driver = wired(&opened, how).unwrap();
         assert_eq!((driver.read32(0), driver.len_bytes(), driver.port()), (0x1001, 0x1000, &PORT));
@@ -106,38 +98,21 @@ fn uio_opening_serves_drivers_in_turn() {
         // SAFETY: no device.
         unsafe { driver.write32(4, 9) };
         assert_eq!(tree.word("dev/uio1", 4), 9);
-        assert_eq!(wired(&opened, POLLED).map(|_| ()), Err(Error::HasDriver));
+        assert_eq!(wired(&opened, POLLED).unwrap_err(), Error::HasDriver);
     }
-    assert_eq!(
-        open(&tree, "uio:1").map(|_| ()),
-        Err(Error::InUse { errno: libc::EWOULDBLOCK }),
-        "one opening"
-    );
-    let second = Attach { window: 1, ..POLLED };
-    assert!(matches!(
-        wired(&opened, second).map(|_| ()),
-        Err(Error::Argument { name: "window", value: 1, .. })
-    ));
-    assert_eq!(
-        wired(&opened, POLLED).map(|_| ()),
-        Ok(()),
-        "a refused opening gives back the device"
-    );
+    let in_use = Error::InUse { errno: libc::EWOULDBLOCK };
+    assert_eq!(open(&tree, "uio:1").unwrap_err(), in_use, "one opening");
+    let second = wired(&opened, Attach { window: 1, ..POLLED }).unwrap_err();
+    assert!(matches!(second, Error::Argument { name: "window", value: 1, .. }), "{second}");
+    assert!(wired(&opened, POLLED).is_ok(), "a refused opening gives back the device");
     drop(opened);
     assert_eq!(tree.held(), (0, 0));
-    assert_eq!(
-        open(&tree, "uio:dma").map(|_| ()),
-        Err(Error::Ambiguous { what: "UIO device", matches: 2 })
-    );
-    assert_eq!(open(&tree, "uio:10").map(|_| ()), Ok(()));
-    let none = open(&tree, "contigo:f8003000").map(|_| ());
-    assert!(
-        matches!(
-            none,
-            Err(Error::NotFound { what: "device that is bound to the kernel module contigo", .. })
-        ),
-        "this machine's: {none:?}"
-    );
+    let two = Error::Ambiguous { what: "UIO device", matches: 2 };
+    assert_eq!(open(&tree, "uio:dma").unwrap_err(), two);
+    assert!(open(&tree, "uio:10").is_ok());
+    let none = open(&tree, "contigo:f8003000").unwrap_err();
+    let Error::NotFound { what, .. } = none else { panic!("this machine's: {none}") };
+    assert_eq!(what, "device that is bound to the kernel module contigo");
 }
 
 /// As `uio_pdrv_genirq` rounds a node whose registers begin inside a page.
@@ -166,11 +141,8 @@ fn node_named_like_a_number_keeps_its_own() {
     for entry in entries {
         let name = entry.name.unwrap().to_string();
         let opened = open(&tree, &name).unwrap();
-        assert_eq!(
-            (opened.addr().map(|addr| addr.0), entry.why),
-            (entry.facts.addr, None),
-            "{name}"
-        );
+        let addr = opened.addr().map(|addr| addr.0);
+        assert_eq!((addr, entry.why), (entry.facts.addr, None), "{name}");
     }
 }
 
@@ -191,16 +163,13 @@ fn a_pipe_in_a_tree_blocks_no_caller() {
     }
     let root = tree.root().to_owned();
     let looked = std::thread::spawn(move || {
-        (
-            lines(Inventory::under(&root).memories()).len(),
-            lines(Inventory::under(&root).devices()).len(),
-        )
+        let inventory = Inventory::under(&root);
+        (inventory.memories().count(), inventory.devices().count())
     });
     for _ in 0..500 {
         if looked.is_finished() {
-            return assert!(
-                looked.join().is_ok_and(|(memories, devices)| memories > 6 && devices > 6)
-            );
+            let (memories, devices) = looked.join().unwrap();
+            return assert!(memories > 6 && devices > 6);
         }
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -215,71 +184,52 @@ fn pci_function_masters_the_bus_when_told() {
     let command = || tree.config(EDU)[4];
     let opened = open(&tree, "pci:0000:00:01.0").unwrap();
     assert_eq!(command() & 0b110, 2, "as it was");
-    fs::write(
-        tree.path(&FakeDevices::pci_path(EDU, "config")),
-        [0xFF, 0xFF, 0xFF, 0xFF, 0x04, 0x05, 0xFF, 0xFF],
-    )
-    .unwrap();
+    let config = tree.path(&FakeDevices::pci_path(EDU, "config"));
+    fs::write(config, [0xFF, 0xFF, 0xFF, 0xFF, 0x04, 0x05, 0xFF, 0xFF]).unwrap();
     let driver = wired(&opened, POLLED).unwrap();
-    assert_eq!(
-        (driver.read32(0), command() & 0b110),
-        (0x0100_00ED, 2),
-        "it answers, and attaching cleared its bus mastering"
-    );
+    assert_eq!(driver.read32(0), 0x0100_00ED, "it answers");
+    assert_eq!(command() & 0b110, 2, "attaching cleared its bus mastering");
     // SAFETY: no device.
     unsafe { opened.enable_bus_master().unwrap() };
     assert_eq!(command() & 0b110, 6);
     drop(driver);
-    let other = Attach { window: 5, ..POLLED };
-    assert!(
-        matches!(
-            wired(&opened, other).map(|_| ()),
-            Err(Error::Argument { name: "window", value: 5, .. })
-        ),
-        "one window an opening"
-    );
+    // One window an opening.
+    let other = wired(&opened, Attach { window: 5, ..POLLED }).unwrap_err();
+    assert!(matches!(other, Error::Argument { name: "window", value: 5, .. }), "{other}");
     assert_eq!(wired(&opened, POLLED).unwrap().read32(0), 0x0100_00ED, "again");
     drop(opened);
     assert_eq!(tree.held(), (0, 0));
 }
 
-/// Copies through a driver over memory and a device that only names tell apart.
-fn copies(name: &str, names: [&str; 2]) -> Result<(), Error> {
-    let opened = device(name).open()?;
-    for text in names {
-        let region = Region::new(opened.memory(&memory(text), 1 << 20)?)?;
-        let attached = opened.attach(Attach::default())?;
-        assert!(attached.interrupt().is_none() && region.name() == "sim");
-        let buf = |len| region.alloc(len, Align::PAGE);
-        let (mut from, to) = (buf(4096)?, buf(4096)?);
-        from.view_mut::<u8>()?.fill(0xA5);
-        let copied =
-            |to: &CpuBuf| to.view::<u8>().map(|bytes| bytes.iter().all(|byte| *byte == 0xA5));
-        let operands = [from.to_device(..), to.from_device(..)];
-        let [_, to] = match opened.name().argument() {
-            "pl330" => {
-                // SAFETY: the model is a PL330.
-                let driver = unsafe { Pl330::open(attached, buf(PROGRAM_BYTES)?)? };
-                Queue::new(driver, 1)?.run(operands, &[], Duration::from_millis(20))?
-            }
-            // SAFETY: the model is a ZDMA.
-            _ => Queue::new(unsafe { Zdma::simple(attached)? }, 1)?.run(
-                operands,
-                &[],
-                Duration::from_millis(20),
-            )?,
-        }
-        .buffers;
-        assert_eq!(copied(&to), Ok(true), "{name} {text}");
-    }
-    assert_eq!(opened.board().unwrap().counts().unowned_accesses, 0);
-    Ok(())
-}
-
+/// A driver, its device and its memory, which only names tell apart.
 #[test]
 fn drivers_run_on_named_devices_and_memory() {
-    copies("sim:zdma", ["sim", "sim:1"]).unwrap();
-    copies("sim:pl330@7", ["sim:7", "sim"]).unwrap();
+    for (driver, name, text) in [
+        ("zdma", "sim:zdma", "sim"),
+        ("zdma", "sim:zdma", "sim:1"),
+        ("pl330", "sim:pl330@7", "sim:7"),
+        ("pl330", "sim:pl330@7", "sim"),
+    ] {
+        let (driver, opened) = (row(driver).unwrap(), device(name).open().unwrap());
+        let region = Region::new(opened.memory(&memory(text), 1 << 20).unwrap()).unwrap();
+        assert_eq!(region.name(), "sim");
+        let buf = |len_bytes| region.alloc(len_bytes, Align::PAGE).unwrap();
+        let memory = (driver.memory_bytes > 0).then(|| buf(driver.memory_bytes));
+        let settings = Settings("");
+        let parts = Parts { device: (), memory, settings, map: None };
+        // SAFETY: the model is what the driver is for, and no other code drives it.
+        let driver = unsafe {
+            let taken = opened.take(driver, settings, None, Attach::default()).unwrap();
+            taken.open(parts).unwrap()
+        };
+        let (mut from, to) = (buf(4096), buf(4096));
+        from.view_mut::<u8>().unwrap().fill(0xA5);
+        let operands = [from.to_device(..), to.from_device(..)];
+        let mut queue = Queue::new(driver, 1).unwrap();
+        let [_, to] = queue.run(operands, &[], Duration::from_millis(20)).unwrap().buffers;
+        assert!(to.view::<u8>().unwrap() == [0xA5; 4096], "{name} {text}");
+        assert_eq!(opened.board().unwrap().counts().unowned_accesses, 0);
+    }
 }
 
 #[test]
@@ -288,63 +238,47 @@ fn device_memory_comes_from_that_device() {
         ["sim:7", "vfio:0000:01:00.0", "contigo:f8003000", "dma-heap:linux,cma@contigo:f8003000"]
             .map(memory);
     // Of an open device.
-    assert_eq!(
-        memory("contigo").open(4096).map(|_| ()),
-        Err(Error::NeedsDevice { kind: "contigo" })
-    );
+    let of_none = memory("contigo").open(4096).map(drop);
+    assert_eq!(of_none, Err(Error::NeedsDevice { kind: "contigo" }));
     let opened = device("sim:board@8").open().unwrap();
     for name in owned.into_iter().chain([memory("contigo")]) {
-        assert_eq!(
-            opened.memory(&name, 4096).map(|_| ()),
-            Err(Error::NeedsDevice { kind: name.kind() }),
-            "{name}"
-        );
+        let refused = opened.memory(&name, 4096).map(drop);
+        assert_eq!(refused, Err(Error::NeedsDevice { kind: name.kind() }), "{name}");
     }
-    assert_eq!(
-        opened.memory(&memory("sim:8"), 4096).unwrap().mapping().bus,
-        opened.port().unwrap().bus
-    );
-    assert_eq!(
-        opened.attach(POLLED).map(|_| ()),
-        Err(Error::Unsupported {
-            what: "this simulated board has memory alone",
-            fix: "open a device on it, as sim:zdma"
-        })
-    );
+    let own = opened.memory(&memory("sim:8"), 4096).unwrap();
+    assert_eq!(own.mapping().bus, opened.port().unwrap().bus);
+    let alone = Error::Unsupported {
+        what: "this simulated board has memory alone",
+        fix: "open a device on it, as sim:zdma",
+    };
+    assert_eq!(opened.attach(POLLED).unwrap_err(), alone);
     let buses = [(); 2].map(|()| memory("sim:7").open(4096).unwrap().mapping().bus);
     assert_ne!(buses[0], buses[1], "each opening is a board");
     // Of a function that does not exist, the error names the folder that is missing.
     let name = memory("vfio:ffff:1f:1f.7");
-    let refused = name.open(4096).map(|_| ()).unwrap_err();
+    let refused = name.open(4096).map(drop).unwrap_err();
     assert_eq!(refused, Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" });
+}
+
+/// An error of a name tells what this machine has: its kind first, then what can be opened.
+#[test]
+fn errors_of_names_list_what_there_is() {
     let tree = board();
-    let said = Inventory::under(tree.root()).memory_error(&name, refused).to_string();
-    // Its kind first, then what can be opened.
-    assert!(
-        said.starts_with(&format!(
-            "{refused}; this machine has vfio:0000:00:01.0; contigo:f8003000.dma-controller; "
-        )),
-        "{said}"
-    );
+    let inventory = Inventory::under(tree.root());
+    let missing = Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" };
+    let said = inventory.memory_error(&memory("vfio:ffff:1f:1f.7"), missing).to_string();
+    let here = "this machine has vfio:0000:00:01.0; contigo:f8003000.dma-controller; ";
+    assert!(said.starts_with(&format!("{missing}; {here}")), "{said}");
     assert!(said.ends_with("; sim; contigo info lists the rest"), "{said}");
-    let said =
-        Inventory::under(tree.root()).memory_error(&memory("hugetlb"), Error::Busy).to_string();
-    assert!(
-        said.ends_with("; no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages"),
-        "{said}"
-    );
-    let said = Inventory::under(tree.root())
-        .device_error(&device("uio:none"), Error::NotFound { what: "UIO device", among: 4.into() })
-        .to_string();
-    assert!(
-        said.contains("others that are here: 4; this machine has uio:")
-            && said.contains("; uio:dma-controller@f8003000; "),
-        "{said}"
-    );
+    let said = inventory.memory_error(&memory("hugetlb"), Error::Busy).to_string();
+    let none = "; no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages";
+    assert!(said.ends_with(none), "{said}");
+    let none = Error::NotFound { what: "UIO device", among: 4.into() };
+    let said = inventory.device_error(&device("uio:none"), none).to_string();
+    assert!(said.contains("others that are here: 4; this machine has uio:"), "{said}");
+    assert!(said.contains("; uio:dma-controller@f8003000; "), "{said}");
     // Eight names, between the two ends.
     assert_eq!(said.split("; ").count(), 1 + 8 + 2, "{said}");
-    let said = Inventory::under(tree.root())
-        .device_error(&device("uio:dma-controller"), Error::Busy)
-        .to_string();
+    let said = inventory.device_error(&device("uio:dma-controller"), Error::Busy).to_string();
     assert_eq!(said, Error::Busy.to_string());
 }

@@ -34,13 +34,8 @@ fn a_clocks_rate_is_read_as_vivado_writes_it() {
         let pin = format!(
             "<PORT CLKFREQUENCY=\"{said}\" DIR=\"I\" NAME=\"aclk\" SIGIS=\"clk\"><CONNECTIONS>"
         );
-        let text = zynq(
-            &format!(
-                "<PORTS>{pin}<CONNECTION INSTANCE=\"ps\" \
-                 PORT=\"FCLK_CLK0\"/></CONNECTIONS></PORT></PORTS>"
-            ),
-            "",
-        );
+        let wire = "<CONNECTION INSTANCE=\"ps\" PORT=\"FCLK_CLK0\"/></CONNECTIONS></PORT>";
+        let text = zynq(&format!("<PORTS>{pin}{wire}</PORTS>"), "");
         let design = Design::read(text.as_bytes()).unwrap();
         let clock = design.core("gain").unwrap().clocks().next().unwrap();
         assert_eq!((clock.fabric, clock.from), (Some(0), "ps"));
@@ -147,13 +142,14 @@ fn a_bus_leads_to_each_port_behind_it() {
              VLNV=\"x:interface:aximm:1.0\"/>"
         )
     };
-    let (entry, back) = (bus("out", "S00", "SLAVE"), bus("again", "S01", "SLAVE"));
-    let exits = bus("to_hp2", "M00", "MASTER")
+    let buses = bus("out", "S00", "SLAVE")
+        + &bus("again", "S01", "SLAVE")
+        + &bus("to_hp2", "M00", "MASTER")
         + &bus("again", "M01", "MASTER")
         + &bus("to_hp0", "M02", "MASTER");
     let fabric = format!(
         "<MODULE INSTANCE=\"smc\" MODCLASS=\"BUS\" \
-         VLNV=\"x:ip:smartconnect:1.0\">{entry}{back}{exits}</MODULE>"
+         VLNV=\"x:ip:smartconnect:1.0\">{buses}</MODULE>"
     );
     gain(&mastering(&fabric, &[]), |gain| {
         let each = |port| ("M_AXI".to_owned(), port, 0x0010_0000, 0x3FFF_FFFF);

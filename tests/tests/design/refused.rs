@@ -108,13 +108,8 @@ fn a_width_that_is_said_twice_is_the_same_twice() {
     let found =
         Design::read(alone.as_bytes()).unwrap().core("axi_dma_0").unwrap().port().unwrap_err();
     assert_eq!((found.rule, found.found), (DesignRule::Width, 48));
-    assert_eq!(
-        error.to_string(),
-        format!(
-            "line {}, byte {}: `S_AXI_HP0`: 128 bits: a bus has 32 to 1024 bits, a power of two",
-            error.line, error.byte
-        )
-    );
+    let told = "`S_AXI_HP0`: 128 bits: a bus has 32 to 1024 bits, a power of two";
+    assert!(error.to_string().ends_with(told), "{error}");
 }
 
 #[test]
@@ -125,59 +120,42 @@ fn addresses_that_cannot_be_are_refused() {
         let error = design.core("axi_dma_0").unwrap().windows().unwrap_err();
         (error.found, rule(error, &text, "INSTANCE=\"axi_dma_0\" IS_DATA"))
     };
-    assert_eq!(
-        windows("0x4040FFFF", "0x403FFFFF"),
-        (0x4040_0000, DesignRule::Window { last: 0x403F_FFFF })
-    );
-    assert_eq!(
-        windows("0x4040FFFF", "0x4040FFFE"),
-        (0x4040_0000, DesignRule::Window { last: 0x4040_FFFE })
-    );
-    assert_eq!(windows("0x40400000", "4o400000"), (0, DesignRule::NotANumber("BASEVALUE")));
-    assert_eq!(
-        windows("0x4040FFFF", "0xFFFFFFFFFFFFFFFFF"),
-        (0, DesignRule::NotANumber("HIGHVALUE"))
-    );
-    let none = Design::read(ZYNQ.as_bytes()).unwrap().core("axi_dma_9").unwrap_err();
-    let DesignRule::NoSuchCore { near } = none.rule else { panic!("{none}") };
-    assert_eq!((none.name.as_str(), none.found), ("axi_dma_9", 4));
-    assert_eq!(
-        near.names().collect::<Vec<_>>(),
-        ["axi_dma_0", "axi_intc_0", "audio/gain", "scale_0"]
-    );
+    for (from, to, found, rule) in [
+        ("0x4040FFFF", "0x403FFFFF", 0x4040_0000, DesignRule::Window { last: 0x403F_FFFF }),
+        ("0x4040FFFF", "0x4040FFFE", 0x4040_0000, DesignRule::Window { last: 0x4040_FFFE }),
+        ("0x40400000", "4o400000", 0, DesignRule::NotANumber("BASEVALUE")),
+        ("0x4040FFFF", "0xFFFFFFFFFFFFFFFFF", 0, DesignRule::NotANumber("HIGHVALUE")),
+    ] {
+        assert_eq!(windows(from, to), (found, rule));
+    }
 }
 
 #[test]
 fn unknown_core_name_gets_the_nearest() {
     let design = Design::read(ZYNQ.as_bytes()).unwrap();
     let asked = |name: &str| design.core(name).unwrap_err().to_string();
-    assert_eq!(
-        asked("AXI_DMA"),
-        "`AXI_DMA`: the design has no instance of this name; the nearest of its cores (4): \
-         `axi_dma_0`, `audio/gain`, `axi_intc_0`, `scale_0`"
-    );
+    let nearest = "`axi_dma_0`, `audio/gain`, `axi_intc_0`, `scale_0`";
+    assert!(asked("AXI_DMA").starts_with("`AXI_DMA`: the design has no instance of this name"));
+    assert!(asked("AXI_DMA").ends_with(&format!("(4): {nearest}")), "{}", asked("AXI_DMA"));
     for (name, nearest) in
         [("gain", "audio/gain"), ("scale0", "scale_0"), ("axi_intc", "axi_intc_0")]
     {
         assert!(asked(name).contains(&format!("(4): `{nearest}`, ")), "{}", asked(name));
     }
     // More cores than a line has room for, and longer names than an error has.
-    let window = |name: &str| {
+    let names = (0..300).map(|each| format!("{}_{each:03}", "x".repeat(60))).collect::<Vec<_>>();
+    let each = |tag: fn(&str) -> String| names.iter().map(|name| tag(name)).collect::<String>();
+    let modules = each(|name| {
+        format!("<MODULE FULLNAME=\"/{name}\" INSTANCE=\"{name}\" VLNV=\"me:user:gain:1.0\"/>")
+    });
+    let windows = each(|name| {
         format!(
             "<MEMRANGE BASEVALUE=\"0x0\" HIGHVALUE=\"0xFFF\" INSTANCE=\"{name}\" \
              MEMTYPE=\"REGISTER\"/>"
         )
-    };
-    let module = |name: &str| {
-        format!("<MODULE FULLNAME=\"/{name}\" INSTANCE=\"{name}\" VLNV=\"me:user:gain:1.0\"/>")
-    };
-    let names = (0..300).map(|each| format!("{}_{each:03}", "x".repeat(60))).collect::<Vec<_>>();
-    let (modules, windows) = (
-        names.iter().map(|name| module(name)).collect::<String>(),
-        names.iter().map(|name| window(name)).collect::<String>(),
-    );
+    });
     let many = format!(
-        "<EDKSYSTEM><MODULES>{modules}<MODULE FULLNAME=\"/ps\" INSTANCE=\"ps\" \
+        "<EDKSYSTEM><MODULES>{modules}<MODULE INSTANCE=\"ps\" \
          VLNV=\"xilinx.com:ip:processing_system7:5.5\">\
          <MEMORYMAP>{windows}</MEMORYMAP></MODULE></MODULES></EDKSYSTEM>"
     );
