@@ -5,7 +5,7 @@
 //! reads, is compared where the compiler is the one that wrote those. `CONTIGO_WRITE_REFUSALS=1
 //! cargo test -p contigo-tests --test sources compile_fail` writes them anew.
 
-use super::source::root;
+use super::root;
 use contigo_testkit::emulated;
 use serde_json::Value;
 use std::{

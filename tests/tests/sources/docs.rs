@@ -3,7 +3,7 @@
 mod blocks;
 mod conversions;
 mod links;
-mod markdown;
+pub(crate) mod markdown;
 
 // The programs that pages quote.
 #[allow(unused, clippy::all, clippy::indexing_slicing, unsafe_code, reason = "quoted by pages")]

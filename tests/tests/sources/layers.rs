@@ -1,7 +1,7 @@
 //! Modules import one way. `.ci/count --circles` reads every crate's sources and prints each
 //! circle; here it has none to print, and finds one that is made for it. It needs Python 3 and git.
 
-use super::source::root;
+use super::root;
 use contigo_testkit::emulated::skipped;
 use std::{
     fs,

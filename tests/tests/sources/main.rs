@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::string_slice,
     reason = "a test that panics has failed, which is its purpose"
 )]
 
@@ -11,6 +12,12 @@ mod compile_fail;
 mod docs;
 mod layers;
 mod miri;
-mod source;
 mod std_free;
 mod uapi;
+
+use std::path::Path;
+
+/// The repository.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}

@@ -6,7 +6,7 @@
 //! `cross/tests/overlays.rs` or here.
 
 use super::markdown::{Block, Page, dedent, files, pages, root};
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{fs, path::Path};
 
 /// Where a block of each language may be from.
 const SOURCES: [(&str, &str, &[&str]); 4] = [
@@ -17,14 +17,7 @@ const SOURCES: [(&str, &str, &[&str]); 4] = [
 ];
 
 /// Languages that are tried elsewhere, or are none.
-const OTHERS: [(&str, &str); 6] = [
-    ("sh", "commands.rs, and the tests of the tools"),
-    ("json", "below: maps of kernels"),
-    ("toml", "boards/README.md has a board of an example"),
-    ("md", "the same"),
-    ("text", "what programs print; pictures"),
-    ("mermaid", "a picture"),
-];
+const OTHERS: [&str; 6] = ["sh", "json", "toml", "md", "text", "mermaid"];
 
 /// The crate's own pages are doctests: a block without a language is Rust there.
 const DOCTESTS: &str = "runtime/contigo/guide/";
@@ -61,7 +54,7 @@ fn wrong(root: &Path, page: &Page, block: &Block, sources: &[String]) -> Option<
             .iter()
             .find(|line| is_code(line))
             .map(|line| format!("this looks like code, and has no language: {line}")),
-        _ if OTHERS.iter().any(|(name, _)| *name == language) => None,
+        _ if OTHERS.contains(&language) => None,
         _ => Some(format!("no test checks the language \"{language}\"")),
     }
 }
@@ -81,29 +74,4 @@ fn blocks_of_code_are_parts_of_programs() {
     }
     assert!(places.is_empty(), "{places}");
     assert!(tried > 50, "{tried} blocks");
-}
-
-#[test]
-fn every_example_is_quoted() {
-    let root = root(env!("CARGO_MANIFEST_DIR"), 1);
-    let pages = pages(&root);
-    let sources = files(&root.join("docs/examples"), &["rs", "c", "py", "dtso", "json", "h"]);
-    let quoted = |name: &str, text: &str| {
-        let linked = pages
-            .iter()
-            .flat_map(|page| &page.links)
-            .any(|(_, link)| link.ends_with(&format!("examples/{name}")));
-        linked
-            || pages
-                .iter()
-                .flat_map(|page| &page.blocks)
-                .any(|block| block.text.len() > 1 && is_part(block, text))
-    };
-    let of = |name: &String| fs::read_to_string(root.join("docs/examples").join(name)).unwrap();
-    let included: String = sources.iter().map(of).collect();
-    let idle: BTreeSet<_> = sources
-        .iter()
-        .filter(|name| !quoted(name, &of(name)) && !included.contains(name.as_str()))
-        .collect();
-    assert!(idle.is_empty(), "no page quotes {idle:?}");
 }
