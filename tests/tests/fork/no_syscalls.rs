@@ -54,6 +54,15 @@ fn say(text: &str) {
     std::io::stderr().write_all(format!("{text}\n").as_bytes()).unwrap();
 }
 
+const ANY_PORT: Port = Port {
+    name: "any-memory",
+    bus: Bus::Soc,
+    offset: 0,
+    addr_bits: 64,
+    window: (0, u64::MAX),
+    coherent: false,
+};
+
 /// From here on, a system call is the end of this process.
 fn give_up_system_calls() {
     let number = u32::try_from(std::mem::offset_of!(libc::seccomp_data, nr)).unwrap_or(0);
@@ -89,6 +98,14 @@ fn jump_if_equal(k: u32, jt: u8) -> libc::sock_filter {
 fn exit(status: i32) -> ! {
     // SAFETY: `exit_group`, and nothing before it.
     unsafe { libc::_exit(status) }
+}
+
+/// Ends the child, which reports how many jobs it did. Unmapping is a system call: nothing is
+/// dropped.
+fn done(report: i32, jobs: u64) -> ! {
+    // SAFETY: eight bytes of a local, to a pipe.
+    unsafe { libc::write(report, (&raw const jobs).cast(), size_of::<u64>()) };
+    exit(DONE)
 }
 
 /// Runs `act` in a child with one thread. It must not return, panic or allocate: other threads of
@@ -250,45 +267,24 @@ fn child_with(
         two_jobs(&mut queue, &region, &pool)?;
     }
     let jobs = queue.counts().completed - 2 * u64::from(WARM_UP);
-    // SAFETY: eight bytes of a local, to a pipe.
-    unsafe { libc::write(report, (&raw const jobs).cast(), size_of::<u64>()) };
-    // Unmapping is a system call: nothing is dropped.
-    exit(DONE)
+    done(report, jobs)
 }
 
 /// A queue and a stream, on the simulated board's camera: a submit and a wait for each packet.
 fn packets(report: i32) -> Result<()> {
     let board = SimBoard::new(2);
-    let device = SimDevice::with_model(
-        &board,
-        board.port(),
-        AxiDmaModel::new(CoreSpec::camera(
-            SourceConfig { packet_bytes: 512, ..SourceConfig::default() },
-            512,
-        )),
-    );
     let region = Region::new(board.memory(64 << 10)?)?;
     let pool = region.pool(8, 512)?;
-    let camera = device.window()?.channel(
-        Side::S2mm,
-        AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() },
-        Some(region.alloc(256, Align::LINE)?),
-    )?;
-    let mut queue = Queue::new(camera, 4)?;
-    let other = SimDevice::with_model(
-        &board,
-        board.port(),
-        AxiDmaModel::new(CoreSpec::camera(
-            SourceConfig { packet_bytes: 512, ..SourceConfig::default() },
-            512,
-        )),
-    );
-    let camera = other.window()?.channel(
-        Side::S2mm,
-        AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() },
-        Some(region.alloc(256, Align::LINE)?),
-    )?;
-    let mut stream = Stream::new(camera, pool.clone(), 4, &[])?;
+    let camera = || -> Result<_> {
+        let source = SourceConfig { packet_bytes: 512, ..SourceConfig::default() };
+        let model = AxiDmaModel::new(CoreSpec::camera(source, 512));
+        let device = SimDevice::with_model(&board, board.port(), model);
+        let config = AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() };
+        let descriptors = region.alloc(256, Align::LINE)?;
+        device.window()?.channel(Side::S2mm, config, Some(descriptors))
+    };
+    let mut queue = Queue::new(camera()?, 4)?;
+    let mut stream = Stream::new(camera()?, pool.clone(), 4, &[])?;
     give_up_system_calls();
     let mut jobs = 0_u64;
     stream.start()?;
@@ -301,10 +297,7 @@ fn packets(report: i32) -> Result<()> {
         stream.give_back(frame.buf)?;
         jobs += 1;
     }
-    // SAFETY: eight bytes of a local, to a pipe.
-    unsafe { libc::write(report, (&raw const jobs).cast(), size_of::<u64>()) };
-    // Unmapping is a system call: nothing is dropped.
-    exit(DONE)
+    done(report, jobs)
 }
 
 /// Why a child that wanted to give up its system calls could not.
@@ -402,21 +395,10 @@ fn none_on_a_contigo_device() {
     let ended = in_child(|report| {
         let kernel = FakeDevNode::new(DevNodeConfig { coherent: true, ..DevNodeConfig::default() });
         IDLE.iter().for_each(|(offset, word)| kernel.set_register(0, *offset as u64, *word));
-        let port = Port {
-            name: "acp",
-            bus: Bus::Soc,
-            offset: 0,
-            addr_bits: 32,
-            window: (0, u32::MAX.into()),
-            coherent: true,
-        };
+        let port = Port { name: "acp", addr_bits: 32, coherent: true, ..ANY_PORT };
         let _ = kernel.open_dev_node().and_then(|dev_node| {
-            child_with(
-                dev_node.registers(0)?,
-                dev_node.allocate(64 << 10)?,
-                dev_node.seen_through(port),
-                report,
-            )
+            let (registers, memory) = (dev_node.registers(0)?, dev_node.allocate(64 << 10)?);
+            child_with(registers, memory, dev_node.seen_through(port), report)
         });
         exit(FAILED)
     });
@@ -441,15 +423,7 @@ fn none_on_huge_pages() {
     }
     let ended = in_child(|report| {
         // On arm64 the caches are maintained here, by instructions; on a PC every master snoops.
-        let coherent = cfg!(target_arch = "x86_64");
-        let port = Port {
-            name: "any-memory",
-            bus: Bus::Soc,
-            offset: 0,
-            addr_bits: 64,
-            window: (0, u64::MAX),
-            coherent,
-        };
+        let port = Port { coherent: cfg!(target_arch = "x86_64"), ..ANY_PORT };
         let _ = HugeTlb::new(1).map(|memory| child(memory, port, report));
         exit(FAILED)
     });

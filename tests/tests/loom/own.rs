@@ -129,11 +129,7 @@ impl Region {
 
     /// As `PoolState::free`: the memory of what is the pool's is unmapped.
     fn free_pool(&self) {
-        assert_eq!(
-            self.pool_freed.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
-            0,
-            "freed twice"
-        );
+        once(&self.pool_freed);
         self.bytes.iter().for_each(|bytes| bytes.with_mut(|_| ()));
         self.words.iter().chain([&self.likely, &self.pending, &self.handles.0]).for_each(is_quiet);
         self.parts.iter().for_each(|part| _ = unsafe { part.unsync_load() });
@@ -150,11 +146,7 @@ impl Region {
             self.count.drop_one()
         };
         if last {
-            assert_eq!(
-                self.freed.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
-                0,
-                "freed twice"
-            );
+            once(&self.freed);
             self.bytes.iter().for_each(|bytes| bytes.with_mut(|_| ()));
             is_quiet(&self.count.0);
         }
@@ -165,20 +157,28 @@ impl Region {
     }
 }
 
+fn once(freed: &std::sync::atomic::AtomicUsize) {
+    let before = freed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(before, 0, "freed twice");
+}
+
 /// No other thread uses it now, nor later.
 fn is_quiet(atomic: &AtomicUsize) {
     let _ = unsafe { atomic.unsync_load() };
 }
 
-/// Runs each of `acts` on a thread of its own, and `own` beside them; then everything is freed.
+/// Does `act` on a thread of its own.
+fn spawn<T: 'static>(
+    region: &Arc<Region>,
+    act: impl FnOnce(&Region) -> T + 'static,
+) -> thread::JoinHandle<T> {
+    let region = Arc::clone(region);
+    thread::spawn(move || act(&region))
+}
+
+/// Runs each of `acts` on a thread, and `own` beside them; then everything is freed.
 fn race(region: &Arc<Region>, acts: &[fn(&Region)], own: impl FnOnce(&Region)) {
-    let threads: Vec<_> = acts
-        .iter()
-        .map(|&act| {
-            let region = Arc::clone(region);
-            thread::spawn(move || act(&region))
-        })
-        .collect();
+    let threads: Vec<_> = acts.iter().map(|&act| spawn(region, act)).collect();
     own(region);
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     assert!(region.is_freed(), "one of the threads was the last");
@@ -186,12 +186,7 @@ fn race(region: &Arc<Region>, acts: &[fn(&Region)], own: impl FnOnce(&Region)) {
 
 /// `act` on this thread, and on `others` beside it; how often each said yes.
 fn beside(region: &Arc<Region>, others: usize, act: fn(&Region) -> usize) -> usize {
-    let threads: Vec<_> = (0..others)
-        .map(|_| {
-            let region = Arc::clone(region);
-            thread::spawn(move || act(&region))
-        })
-        .collect();
+    let threads: Vec<_> = (0..others).map(|_| spawn(region, act)).collect();
     let own = act(region);
     own + threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
 }
@@ -265,20 +260,18 @@ fn last_of_three_handles_sees_the_others() {
         // Each handle is another third of the slot: a cell of its own, read by the thread that
         // gives the slot back.
         let thirds = Arc::new([0; 3].map(|_| UnsafeCell::new(())));
-        let threads: Vec<_> = (0..3)
-            .map(|third| {
-                let (region, thirds) = (Arc::clone(&region), Arc::clone(&thirds));
-                thread::spawn(move || {
-                    thirds[third].with_mut(|_| ());
-                    let last = region.state().last_is_gone(token);
-                    if last {
-                        thirds.iter().for_each(|third| third.with(|_| ()));
-                        assert!(!region.state().release(token), "the pool is open");
-                    }
-                    usize::from(last)
-                })
+        let threads = [0, 1, 2].map(|third| {
+            let thirds = Arc::clone(&thirds);
+            spawn(&region, move |region| {
+                thirds[third].with_mut(|_| ());
+                let last = region.state().last_is_gone(token);
+                if last {
+                    thirds.iter().for_each(|third| third.with(|_| ()));
+                    assert!(!region.state().release(token), "the pool is open");
+                }
+                usize::from(last)
             })
-            .collect();
+        });
         let last: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
         assert_eq!((last, region.state().claim()), (1, Some(token)));
         assert!(region.state().last_is_gone(token), "the count is back at one handle");
@@ -322,11 +315,8 @@ fn slots_of_two_words_are_counted_at_the_close() {
         let tokens: Vec<_> = (0..slots).map(|_| region.take().unwrap()).collect();
         (1..slots - 1).for_each(|index| region.put(tokens[index]));
         region.drop_one();
-        race(
-            &region,
-            &[|region| region.put(0), |region| region.put(slots::WORD_SLOTS + 1)],
-            Region::drop_pool,
-        );
+        let last = |region: &Region| region.put(slots::WORD_SLOTS + 1);
+        race(&region, &[|region| region.put(0), last], Region::drop_pool);
     });
 }
 
@@ -427,23 +417,28 @@ fn a_clone_races_with_the_drop_of_another() {
     });
 }
 
+/// Where `check` tries nothing, a mutant's test panics here.
+fn not_emulated() {
+    assert!(!emulated::finds_no_more("a model has every processor's interleavings"));
+}
+
 #[test]
 #[should_panic]
 fn mutant_that_checks_then_frees_is_found() {
-    assert!(!emulated::finds_no_more("a model has every processor's interleavings"));
+    not_emulated();
     three_go(Mutant::ChecksThenFrees);
 }
 
 #[test]
 #[should_panic]
 fn mutant_that_looks_for_the_mark_later_is_found() {
-    assert!(!emulated::finds_no_more("a model has every processor's interleavings"));
+    not_emulated();
     two_slots_and_the_pool_go(Mutant::LooksForTheMarkLater);
 }
 
 #[test]
 #[should_panic]
 fn mutant_that_forgets_what_is_out_is_found() {
-    assert!(!emulated::finds_no_more("a model has every processor's interleavings"));
+    not_emulated();
     three_go(Mutant::ForgetsWhatIsOut);
 }

@@ -52,6 +52,14 @@ impl Tensor {
         self.bytes.with_mut(|_| ());
     }
 
+    /// A loan whose tensor is never given out.
+    fn hold(&self) {
+        if self.slot.claim() {
+            self.write_fields();
+            self.slot.free();
+        }
+    }
+
     /// As `Lent::drop`: what is left is the deleter's, or the tensor came back just now.
     fn go(&self) {
         if self.slot.is_out() {
@@ -85,16 +93,39 @@ impl Tensor {
     }
 }
 
+/// Does `act` on another thread.
+fn beside<T: 'static>(
+    tensor: &Arc<Tensor>,
+    act: impl FnOnce(&Tensor) -> T + 'static,
+) -> thread::JoinHandle<T> {
+    let tensor = Arc::clone(tensor);
+    thread::spawn(move || act(&tensor))
+}
+
+/// The consumer of a loan, on another thread.
+fn consumer(tensor: &Arc<Tensor>, turn: usize) -> thread::JoinHandle<()> {
+    beside(tensor, move |tensor| assert_ne!(tensor.consume(turn), Deleted::Twice))
+}
+
+type Calls = [thread::JoinHandle<Deleted>; 2];
+
+/// Two calls of a deleter, each on a thread.
+fn two(tensor: &Arc<Tensor>, delete: fn(&Tensor, usize) -> Deleted, turn: usize) -> Calls {
+    [(); 2].map(|()| beside(tensor, move |tensor| delete(tensor, turn)))
+}
+
+/// How many of them were not one too many.
+fn counted(calls: Calls) -> usize {
+    calls.into_iter().map(|call| usize::from(call.join().unwrap() != Deleted::Twice)).sum()
+}
+
 #[test]
 fn buffer_returns_with_consumers_changes() {
     check(None, || {
         let tensor = Tensor::new();
         tensor.write_bytes();
         let turn = tensor.lend();
-        let consumer = thread::spawn({
-            let tensor = Arc::clone(&tensor);
-            move || assert_ne!(tensor.consume(turn), Deleted::Twice)
-        });
+        let consumer = consumer(&tensor, turn);
         // As a program that looks now and then, and at last waits.
         let early = !tensor.slot.is_out();
         if early {
@@ -116,10 +147,7 @@ fn leaving_holder_and_deleter_free_once() {
     check(None, || {
         let tensor = Tensor::new();
         let turn = tensor.lend();
-        let consumer = thread::spawn({
-            let tensor = Arc::clone(&tensor);
-            move || assert_ne!(tensor.consume(turn), Deleted::Twice)
-        });
+        let consumer = consumer(&tensor, turn);
         tensor.go();
         consumer.join().unwrap();
         assert!(tensor.slot.is_free(), "the last one freed it");
@@ -134,14 +162,8 @@ fn freed_slot_and_fields_go_to_next_thread() {
         let turn = tensor.lend();
         // The holder goes first: then the deleter frees the slot, on its own thread.
         tensor.go();
-        let consumer = thread::spawn({
-            let tensor = Arc::clone(&tensor);
-            move || assert_ne!(tensor.consume(turn), Deleted::Twice)
-        });
-        if tensor.slot.claim() {
-            tensor.write_fields();
-            tensor.slot.free();
-        }
+        let consumer = consumer(&tensor, turn);
+        tensor.hold();
         consumer.join().unwrap();
     });
 }
@@ -151,17 +173,8 @@ fn two_calls_of_the_deleter_are_one() {
     check(None, || {
         let tensor = Tensor::new();
         let turn = tensor.lend();
-        let twice: Vec<_> = (0..2)
-            .map(|_| {
-                let tensor = Arc::clone(&tensor);
-                thread::spawn(move || tensor.slot.deleted(turn))
-            })
-            .collect();
-        let said = twice
-            .into_iter()
-            .map(|thread| usize::from(thread.join().unwrap() != Deleted::Twice))
-            .sum::<usize>();
-        assert_eq!((said, tensor.slot.is_out()), (1, false));
+        let calls = two(&tensor, |tensor, turn| tensor.slot.deleted(turn), turn);
+        assert_eq!((counted(calls), tensor.slot.is_out()), (1, false));
     });
 }
 
@@ -170,18 +183,9 @@ fn of_two_deleters_one_frees_what_a_holder_left() {
     check(None, || {
         let tensor = Tensor::new();
         let turn = tensor.lend();
-        let twice: Vec<_> = (0..2)
-            .map(|_| {
-                let tensor = Arc::clone(&tensor);
-                thread::spawn(move || tensor.delete(turn))
-            })
-            .collect();
+        let calls = two(&tensor, Tensor::delete, turn);
         tensor.go();
-        let said = twice
-            .into_iter()
-            .map(|thread| usize::from(thread.join().unwrap() != Deleted::Twice))
-            .sum::<usize>();
-        assert_eq!((said, tensor.slot.is_free()), (1, true));
+        assert_eq!((counted(calls), tensor.slot.is_free()), (1, true));
     });
 }
 
@@ -190,19 +194,10 @@ fn earlier_deleters_do_not_end_the_next_loan() {
     check(None, || {
         let tensor = Tensor::new();
         let earlier = tensor.lend();
-        let twice: Vec<_> = (0..2)
-            .map(|_| {
-                let tensor = Arc::clone(&tensor);
-                thread::spawn(move || tensor.slot.deleted(earlier))
-            })
-            .collect();
+        let calls = two(&tensor, |tensor, turn| tensor.slot.deleted(turn), earlier);
         // As a program that looks once: where it is back, it is lent anew, or given out anew.
         let later = (!tensor.slot.is_out()).then(|| tensor.give_out());
-        let said = twice
-            .into_iter()
-            .map(|thread| usize::from(thread.join().unwrap() != Deleted::Twice))
-            .sum::<usize>();
-        assert_eq!(said, 1);
+        assert_eq!(counted(calls), 1);
         if let Some(later) = later {
             assert!(tensor.slot.is_out() && tensor.consume(later) == Deleted::Back);
         }
@@ -213,17 +208,8 @@ fn earlier_deleters_do_not_end_the_next_loan() {
 fn holder_freed_slot_is_the_next_threads() {
     check(None, || {
         let tensor = Tensor::new();
-        let hold = |tensor: &Tensor| {
-            if tensor.slot.claim() {
-                tensor.write_fields();
-                tensor.slot.free();
-            }
-        };
-        let other = thread::spawn({
-            let tensor = Arc::clone(&tensor);
-            move || hold(&tensor)
-        });
-        hold(&tensor);
+        let other = beside(&tensor, Tensor::hold);
+        tensor.hold();
         other.join().unwrap();
     });
 }

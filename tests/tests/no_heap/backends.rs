@@ -129,16 +129,16 @@ fn none_on_a_contigo_device() {
 /// The real calls, also under qemu-user, which answers ENOSYS to an ioctl that it does not know.
 struct Real;
 
+fn unknown(errno: i32) -> i32 {
+    if errno == libc::ENOSYS { libc::ENOTTY } else { errno }
+}
+
 impl UDmaBufIoctl for Real {
     fn get_dev_info(&self, device: i32) -> Result<DevInfo, i32> {
-        RealIoctl
-            .get_dev_info(device)
-            .map_err(|errno| if errno == libc::ENOSYS { libc::ENOTTY } else { errno })
+        RealIoctl.get_dev_info(device).map_err(unknown)
     }
     fn get_sync(&self, device: i32) -> Result<SyncArgs, i32> {
-        RealIoctl
-            .get_sync(device)
-            .map_err(|errno| if errno == libc::ENOSYS { libc::ENOTTY } else { errno })
+        RealIoctl.get_sync(device).map_err(unknown)
     }
     fn set_sync(&self, device: i32, args: &SyncArgs) -> Result<(), i32> {
         RealIoctl.set_sync(device, args)

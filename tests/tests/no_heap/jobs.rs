@@ -40,14 +40,9 @@ fn none_in_a_queue_and_a_stream() {
             seed: 12,
             faults: Faults { late_irq: 100, lost_irq: 100, short: 100, error: 10, ..Faults::NONE },
         });
-        let device = SimDevice::with_model(
-            &board,
-            port(&board),
-            AxiDmaModel::new(CoreSpec::camera(
-                SourceConfig { packet_bytes: 512, ..SourceConfig::default() },
-                512,
-            )),
-        );
+        let source = SourceConfig { packet_bytes: 512, ..SourceConfig::default() };
+        let model = AxiDmaModel::new(CoreSpec::camera(source, 512));
+        let device = SimDevice::with_model(&board, port(&board), model);
         let (done, allocations) = count(|| {
             let region = Region::new(board.memory(64 << 10)?)?;
             let pool = region.pool(8, 512)?;
@@ -135,15 +130,8 @@ fn kernel_map_and_jobs_allocate_nothing() {
         let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 2).unwrap();
         for _ in 0..100 {
             for _ in 0..2 {
-                queue
-                    .submit(
-                        [
-                            pool.take().unwrap().to_device(..64),
-                            pool.take().unwrap().from_device(..64),
-                        ],
-                        &[64],
-                    )
-                    .unwrap();
+                let [from, to] = [(); 2].map(|()| pool.take().unwrap());
+                queue.submit([from.to_device(..64), to.from_device(..64)], &[64]).unwrap();
             }
             for _ in 0..2 {
                 assert!(queue.wait::<2>(Duration::from_millis(1)).unwrap().is_some());

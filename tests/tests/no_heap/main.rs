@@ -108,12 +108,8 @@ fn thousand_jobs(device: &SimGemm8, port: Port, region: &Region, compare: bool) 
             // Into a block of the region, and stopped under way.
             let (tensor, row) =
                 (region.alloc(300, Align::DLPACK)?, region.clone().pool(2, SLOT)?.take()?);
-            let operands = [
-                a.to_device(..16),
-                b.to_device(..),
-                bias.to_device(..64),
-                tensor.from_device(..16),
-            ];
+            let (bias, tensor) = (bias.to_device(..64), tensor.from_device(..16));
+            let operands = [a.to_device(..16), b.to_device(..), bias, tensor];
             queue.submit(operands, &GEMM.words())?;
             drop(row);
             tally.stop(device, &mut queue)?;
