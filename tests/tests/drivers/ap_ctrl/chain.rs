@@ -1,7 +1,6 @@
 //! `ap_ctrl_chain`: two jobs in the kernel at once.
 
 use super::*;
-use contigo::forward;
 
 const BYTES: usize = 4096;
 
@@ -74,39 +73,6 @@ fn the_kernel_has_taken_both() {
         assert_eq!(regs::ISR.read(queue.driver().device()), 0, "both interrupts were taken back");
         assert_eq!(queue.counts().underruns, 1);
     });
-}
-
-#[test]
-fn the_stop_program_ends_both_jobs_unseen() {
-    for wait_us in 0..12 {
-        with_copier(4, |board, kernel, pool| {
-            let mut queue = open(kernel, 2);
-            push(&mut queue, pool, 1);
-            push(&mut queue, pool, 2);
-            kernel.run_for(wait_us).unwrap();
-            let _ = queue.wait::<2>(Duration::ZERO).unwrap();
-            let program = queue.driver().stop_program();
-            // SAFETY: it is a stop program, whose steps start nothing.
-            unsafe { program.run(&Shared(queue.driver().device()), 1) }.unwrap();
-            let owned = board.counts().bytes_written;
-            kernel.run_for(1000).unwrap();
-            let after = (board.counts().bytes_written, regs::is_idle(ctrl(&queue)));
-            assert_eq!(after, (owned, true), "after {wait_us} us");
-            queue.clear().unwrap();
-        });
-    }
-}
-
-/// A device that its driver still has.
-struct Shared<'a, D>(&'a D);
-
-// SAFETY: the registers belong to one device; the driver does nothing meanwhile.
-unsafe impl<D: Mmio> Mmio for Shared<'_, D> {
-    forward!(|this| this.0 => len_bytes, read32, write32);
-}
-
-impl<D: Wait> Wait for Shared<'_, D> {
-    forward!(|this| this.0 => now_us, wait_at_most, looks_before_clock);
 }
 
 /// A kernel without interrupt registers, and with a pointer of 32 bits.

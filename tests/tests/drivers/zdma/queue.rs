@@ -101,18 +101,3 @@ fn long_copy_with_more_room_than_a_list() {
     let [from, to] = queue.run(operands, &[], LIMIT).unwrap().buffers;
     assert!(from.view::<u8>().unwrap() == to.view::<u8>().unwrap());
 }
-
-#[test]
-fn copy_into_its_own_neighbour() {
-    let (board, region, pool) = bench(5, 1, 2 * LEN);
-    let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
-    let mut queue = Mode::Linked(256).queue(&channel, &region);
-    let (mut from, to) = pool.take().unwrap().split_at(LEN).unwrap();
-    from.view_mut::<u8>().unwrap().fill(9);
-    queue.give([from.to_device(1..LEN), to.from_device(..LEN - 1)]);
-    assert!(queue.try_next::<2>().unwrap().is_none(), "8 KiB take longer than one look");
-    channel.run_for(1000).unwrap();
-    let [_, to] = queue.try_next().unwrap().unwrap().buffers;
-    assert_eq!(to.view_at::<u8>(..LEN - 1).unwrap(), [9; LEN - 1]);
-    assert_eq!(to.view_at::<u8>(LEN - 1..).unwrap(), [0]);
-}

@@ -165,28 +165,6 @@ fn prefetcher_stops_with_a_shallow_fifo() {
 }
 
 #[test]
-fn stop_program_leaves_core_idle() {
-    for config in [COPY, RECEIVE, FETCHED] {
-        with(Faults::NONE, |board, _pool, own| {
-            let source = SourceConfig { packet_bytes: 700, ..SourceConfig::default() };
-            let core = core(board, config, StreamConfig::source(source, 4096));
-            let program = {
-                let mut queue = driver(core.window()?, config, own)?;
-                queue.stop()?;
-                queue.driver().stop_program()
-            };
-            assert!(program.steps().len() >= 3);
-            let window = core.window()?;
-            // SAFETY: the steps stop.
-            assert_eq!(unsafe { program.run(&window, 5) }, Ok(()));
-            let bits = regs::BUSY | regs::RESETTING | regs::EMPTY;
-            assert_eq!(window.read32(STATUS) & bits, regs::EMPTY);
-            Ok(())
-        });
-    }
-}
-
-#[test]
 fn irq_file_error_is_what_stop_answers() {
     for config in WAYS {
         with(Faults::NONE, |board, pool, own| {
