@@ -31,3 +31,5 @@ mod skip;
 mod split;
 #[path = "cores/streams.rs"]
 mod streams;
+#[path = "cores/suite.rs"]
+mod suite;

@@ -7,38 +7,21 @@
 )]
 #![allow(clippy::cast_possible_truncation, reason = "addresses are below 64 KiB")]
 
-use contigo::{
-    DevAddr,
-    sim::{BusError, Faults, SimBus, SimMemory},
-};
+#[path = "cores/rig.rs"]
+mod rig;
+
+use contigo::sim::{Faults, SimBus};
 use contigo_rtl::{
     axi::{AxiSlave, Burst, BurstKind, Findings, Landing, SlaveConfig},
     ports::{AxiAddress, AxiIn, AxiOut},
 };
 use fastrand::Rng;
+use rig::Plain;
 use std::{collections::VecDeque, ops::Range};
 
 const MEMORY_BYTES: usize = 64 << 10;
 /// A master that is answered at all has ended by then.
 const MOST_CYCLES: u64 = 200_000;
-
-struct Plain(Vec<u8>);
-
-impl SimMemory for Plain {
-    fn now_ns(&self) -> u64 {
-        0
-    }
-    fn read(&mut self, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
-        let at = addr.0 as usize;
-        to.copy_from_slice(self.0.get(at..at + to.len()).ok_or(BusError { addr })?);
-        Ok(())
-    }
-    fn write(&mut self, addr: DevAddr, from: &[u8]) -> Result<(), BusError> {
-        let at = addr.0 as usize;
-        self.0.get_mut(at..at + from.len()).ok_or(BusError { addr })?.copy_from_slice(from);
-        Ok(())
-    }
-}
 
 /// A burst of the master's, the bytes that it reads or writes, and the data of its beats.
 #[derive(Debug)]
@@ -55,6 +38,7 @@ type Offer = (u32, [u32; 16], u32, u32);
 
 /// A master that asks for `left` random bursts. None is over bytes that another one has, except for
 /// writes of one ID: those reach memory in their order.
+#[derive(Default)]
 struct Master {
     rng: Rng,
     bus_bytes: usize,
@@ -78,26 +62,7 @@ struct Master {
 impl Master {
     fn new(seed: u64, bus_bytes: usize, left: usize, expected: Vec<u8>) -> Self {
         let rng = Rng::with_seed(seed);
-        let (asks, data, reads, writes) =
-            ([VecDeque::new(), VecDeque::new()], VecDeque::new(), Vec::new(), Vec::new());
-        let (errors, early, interleaved, overlaps, last_read, waits) =
-            (0, 0, 0, 0, None, [None; 2]);
-        Self {
-            rng,
-            bus_bytes,
-            left,
-            asks,
-            data,
-            reads,
-            writes,
-            expected,
-            errors,
-            early,
-            interleaved,
-            overlaps,
-            last_read,
-            waits,
-        }
+        Self { rng, bus_bytes, left, expected, ..Self::default() }
     }
 
     fn is_done(&self) -> bool {
@@ -240,12 +205,13 @@ impl Master {
             let younger = |at: &usize| self.writes.iter().any(|write| write.bytes.contains(at));
             let written =
                 (job.bytes.start..job.bytes.end.min(MEMORY_BYTES)).filter(|at| !younger(at));
-            let wrong =
-                written.filter(|_| input.bresp == 0).find(|at| memory.0[*at] != self.expected[*at]);
+            let wrong = written
+                .filter(|_| input.bresp == 0)
+                .find(|at| memory.bytes[*at] != self.expected[*at]);
             assert!(wrong.is_none(), "byte {wrong:x?} after {:?}", job.burst);
         } else if let Some(job) = self.writes.first().filter(|job| job.bytes.end <= MEMORY_BYTES) {
             self.early +=
-                usize::from(memory.0[job.bytes.clone()] == self.expected[job.bytes.clone()]);
+                usize::from(memory.bytes[job.bytes.clone()] == self.expected[job.bytes.clone()]);
         }
         taken
     }
@@ -280,8 +246,9 @@ impl Master {
 /// Random bursts until all are answered.
 fn run(seed: u64, bus_bytes: usize, config: SlaveConfig) -> (Master, AxiSlave) {
     let (mut rng, faults) = (Rng::with_seed(seed), Faults::NONE);
-    let mut memory = Plain((0..MEMORY_BYTES).map(|_| rng.u8(..)).collect());
-    let mut master = Master::new(seed, bus_bytes, 150, memory.0.clone());
+    let mut memory =
+        Plain { bytes: (0..MEMORY_BYTES).map(|_| rng.u8(..)).collect(), ..Plain::default() };
+    let mut master = Master::new(seed, bus_bytes, 150, memory.bytes.clone());
     let mut slave = AxiSlave::new(0, 8 * bus_bytes as u32, config);
     let (mut findings, mut input, mut out, mut taken) =
         (Findings::default(), AxiIn::default(), AxiOut::default(), [false; 3]);

@@ -36,8 +36,8 @@ fn hostile() -> RtlConfig {
     }
 }
 
-fn rig(test: &str, core: &str, config: RtlConfig, seed: u64) -> Option<Rig> {
-    Some(Rig::new(skip::or_skip(&format!("breaches::{test}"), RtlModel::new(core, config))?, seed))
+fn rig(core: &str, config: RtlConfig, seed: u64) -> Option<Rig> {
+    Some(Rig::new(skip::or_skip(RtlModel::new(core, config))?, seed))
 }
 
 fn start(rig: &mut Rig, bus_bytes: u32, words: u32) {
@@ -59,9 +59,7 @@ fn a_good_core_breaks_no_rule() {
     for (core, bus_bytes) in CORES {
         for seed in 0..40 {
             let config = RtlConfig { finds_unknowns: seed % 4 == 0, ..hostile() };
-            let Some(mut rig) = rig("a_good_core_breaks_no_rule", core, config, seed) else {
-                return;
-            };
+            let Some(mut rig) = rig(core, config, seed) else { return };
             for words in [1, 40, 16, 17] {
                 start(&mut rig, bus_bytes, words);
                 assert!(rig.wait_us(1_000) < 1_000_000, "{core}, seed {seed}: no interrupt");
@@ -87,9 +85,7 @@ fn breaks(fault: u32, words: u32, change: impl Fn(&mut RtlConfig), expected: fn(
     for (core, bus_bytes) in CORES {
         let mut config = hostile();
         change(&mut config);
-        let Some(mut rig) = rig(&format!("fault_{fault}"), core, config, u64::from(fault)) else {
-            return;
-        };
+        let Some(mut rig) = rig(core, config, u64::from(fault)) else { return };
         rig.write(FAULT, fault);
         start(&mut rig, bus_bytes, words);
         rig.wait_us(100);
@@ -232,7 +228,7 @@ fn nothing_depends_on_power_on() {
 
 #[test]
 fn nothing_is_valid_in_reset() {
-    let Some(mut rig) = rig("nothing_is_valid_in_reset", "broken32", hostile(), 1) else { return };
+    let Some(mut rig) = rig("broken32", hostile(), 1) else { return };
     rig.write(FAULT, 30);
     rig.model.reset();
     let breaches: Vec<_> = rig.findings().iter().map(|finding| finding.breach).collect();
@@ -242,10 +238,7 @@ fn nothing_is_valid_in_reset() {
 /// A core that has left an access without an answer is dead: no access hangs.
 #[test]
 fn a_dead_core_reads_as_ones_until_its_reset() {
-    let Some(mut rig) = rig("a_dead_core_reads_as_ones_until_its_reset", "broken32", hostile(), 1)
-    else {
-        return;
-    };
+    let Some(mut rig) = rig("broken32", hostile(), 1) else { return };
     rig.write(FAULT, 21);
     assert_eq!((rig.read(ERRORS), rig.read(FAULT)), (u32::MAX, u32::MAX));
     rig.write(SRC, 4);
@@ -257,7 +250,7 @@ fn a_dead_core_reads_as_ones_until_its_reset() {
 /// 64 of them are kept, and the others are counted.
 #[test]
 fn findings_are_bounded() {
-    let Some(mut rig) = rig("findings_are_bounded", "broken32", hostile(), 1) else { return };
+    let Some(mut rig) = rig("broken32", hostile(), 1) else { return };
     rig.write(FAULT, 24);
     for _ in 0..100 {
         rig.read(SRC);
@@ -268,9 +261,7 @@ fn findings_are_bounded() {
 #[test]
 fn errors_of_the_bus_reach_the_core() {
     for (core, bus_bytes) in CORES {
-        let Some(mut rig) = rig("errors_of_the_bus_reach_the_core", core, hostile(), 3) else {
-            return;
-        };
+        let Some(mut rig) = rig(core, hostile(), 3) else { return };
         // No memory is above 64 KiB, and none above 4 GiB.
         for (high, words) in [(0, 0x4000), (1, 4)] {
             rig.write(HIGH, high);
@@ -291,10 +282,7 @@ fn errors_of_the_bus_reach_the_core() {
 /// Its answer is lost, it is busy for ever, and a reset ends that.
 #[test]
 fn a_lost_answer_hangs_the_core_until_a_reset() {
-    let Some(mut rig) = rig("a_lost_answer_hangs_the_core_until_a_reset", "broken32", hostile(), 3)
-    else {
-        return;
-    };
+    let Some(mut rig) = rig("broken32", hostile(), 3) else { return };
     rig.faults = Faults { hang: 1_000, ..Faults::NONE };
     start(&mut rig, 4, 500);
     rig.wait_us(2_000);
@@ -308,9 +296,7 @@ fn a_lost_answer_hangs_the_core_until_a_reset() {
 
 #[test]
 fn interrupts_are_late_or_lost() {
-    let Some(mut rig) = rig("interrupts_are_late_or_lost", "broken32", hostile(), 3) else {
-        return;
-    };
+    let Some(mut rig) = rig("broken32", hostile(), 3) else { return };
     let mut ended = |faults| {
         rig.faults = faults;
         start(&mut rig, 4, 40);
@@ -332,10 +318,7 @@ fn interrupts_are_late_or_lost() {
 #[test]
 fn a_job_that_ends_short_is_no_fault_of_gates() {
     let core = RtlModel::new("scratch", RtlConfig::default());
-    let Some(model) = skip::or_skip("breaches::a_job_that_ends_short_is_no_fault_of_gates", core)
-    else {
-        return;
-    };
+    let Some(model) = skip::or_skip(core) else { return };
     let mut rig = Rig::new(model, 1);
     rig.write(0, 1);
     assert_eq!(rig.findings(), []);

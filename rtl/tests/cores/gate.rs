@@ -34,7 +34,7 @@ const MOST: u32 = 256;
 const PATIENCE_US: u64 = 20;
 const STOPS: u64 = 60;
 
-fn rig(test: &str, core: &str, seed: u64) -> Option<Rig> {
+fn rig(core: &str, seed: u64) -> Option<Rig> {
     // Every third has its data first, and every third its address; the others draw.
     let memory = SlaveConfig {
         data_first: seed.is_multiple_of(3),
@@ -42,7 +42,7 @@ fn rig(test: &str, core: &str, seed: u64) -> Option<Rig> {
         ..SlaveConfig::HOSTILE
     };
     let config = RtlConfig { memory, window_bytes: 0x2000, ..RtlConfig::default() };
-    Some(Rig::new(or_skip(test, RtlModel::new(core, config))?, seed))
+    Some(Rig::new(or_skip(RtlModel::new(core, config))?, seed))
 }
 
 fn start(rig: &mut Rig, bursts: u32) {
@@ -71,10 +71,7 @@ fn writes_later(rig: &mut Rig) -> bool {
 fn without_the_gate_writes_come_after_the_stop() {
     let mut wrote = 0;
     for seed in 0..STOPS {
-        let Some(mut rig) = rig("without_the_gate_writes_come_after_the_stop", "ungated", seed)
-        else {
-            return;
-        };
+        let Some(mut rig) = rig("ungated", seed) else { return };
         start(&mut rig, MOST);
         rig.pass_us(1 + seed / 4);
         rig.write(RESET, 1);
@@ -88,10 +85,7 @@ fn without_the_gate_writes_come_after_the_stop() {
 fn with_the_gate_no_write_comes_after_the_stop() {
     let mut died = 0;
     for seed in 0..STOPS {
-        let Some(mut rig) = rig("with_the_gate_no_write_comes_after_the_stop", "gated", seed)
-        else {
-            return;
-        };
+        let Some(mut rig) = rig("gated", seed) else { return };
         start(&mut rig, MOST);
         rig.pass_us(1 + seed / 4);
         // Every second core dies first, in the middle of a burst mostly.
@@ -143,7 +137,7 @@ fn with_the_gate_no_write_comes_after_the_stop() {
 
 #[test]
 fn a_cleared_stop_lets_the_core_go_on() {
-    let Some(mut rig) = rig("a_cleared_stop_lets_the_core_go_on", "gated", 7) else { return };
+    let Some(mut rig) = rig("gated", 7) else { return };
     start(&mut rig, MOST);
     for _ in 0..20 {
         rig.pass_us(1);
@@ -164,7 +158,7 @@ fn a_cleared_stop_lets_the_core_go_on() {
 /// The core of this test looks at no response: its job seems to end well.
 #[test]
 fn the_first_error_is_kept_with_its_address() {
-    let Some(mut rig) = rig("the_first_error_is_kept_with_its_address", "gated", 3) else { return };
+    let Some(mut rig) = rig("gated", 3) else { return };
     // The memory ends at 64 KiB: the third burst's address is none.
     rig.write(TO, 0xFF80);
     rig.write(FROM, FROM_ADDR);
@@ -192,9 +186,7 @@ fn the_first_error_is_kept_with_its_address() {
 #[allow(unsafe_code, reason = "the gate is where the core has it")]
 fn the_driver_drives_it() {
     let config = RtlConfig { window_bytes: 0x2000, ..RtlConfig::default() };
-    let Some(model) = or_skip("the_driver_drives_it", RtlModel::new("gated", config)) else {
-        return;
-    };
+    let Some(model) = or_skip(RtlModel::new("gated", config)) else { return };
     let board = SimBoard::new(1);
     let core = SimDevice::with_model(&board, board.port(), model);
     let window = core.window().unwrap();
@@ -235,7 +227,7 @@ fn it_costs_no_bandwidth() {
     let took = |core| {
         let memory = SlaveConfig { outstanding: 64, ..SlaveConfig::CALM };
         let config = RtlConfig { memory, window_bytes: 0x2000, ..RtlConfig::default() };
-        let mut rig = Rig::new(or_skip("it_costs_no_bandwidth", RtlModel::new(core, config))?, 1);
+        let mut rig = Rig::new(or_skip(RtlModel::new(core, config))?, 1);
         start(&mut rig, MOST);
         let from = rig.model.cycle();
         while rig.read(START) != 0 {}

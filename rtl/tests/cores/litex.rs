@@ -3,7 +3,7 @@
 //! own stop forgets what is under way, and the checks say so. With the gate before its master,
 //! nothing is written after a stop, and the next job is whole.
 
-use crate::skip;
+use crate::{skip, suite};
 use contigo::{
     CpuBuf, Driver, Error, Pool, Queue, Region,
     drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES},
@@ -16,7 +16,7 @@ use contigo_rtl::{
     litex::{LitexDma, WINDOW_BYTES},
 };
 use contigo_testkit::{
-    conformance::{Failure, report},
+    conformance::Failure,
     suite::{Kind, Subject, faults},
 };
 use std::time::Duration;
@@ -78,12 +78,8 @@ impl<D: Driver> Bench<D> {
 /// Runs `$body` with the jobs of this core, on a board; its value, and the rules that the core
 /// broke. Where the core was not built, it prints that and ends the test.
 macro_rules! on_core {
-    ($test:literal, $core:expr, $memory:expr, $faults:expr, |$board:ident, $device:ident, $bench:ident| $body:expr) => {{
-        let Some(model) =
-            skip::or_skip(concat!("litex::", $test), RtlModel::new($core, config($memory)))
-        else {
-            return;
-        };
+    ($core:expr, $memory:expr, $faults:expr, |$board:ident, $device:ident, $bench:ident| $body:expr) => {{
+        let Some(model) = skip::or_skip(RtlModel::new($core, config($memory))) else { return };
         let $board = SimBoard::with(SimConfig { seed: 7, faults: $faults });
         let $device = SimDevice::with_model(&$board, $board.port(), model);
         let window = $device.window().unwrap();
@@ -120,65 +116,53 @@ fn copies_are_right_alone_and_behind_the_gate() {
         (ALONE, SlaveConfig::HOSTILE, 512),
         (GATED, SlaveConfig::HOSTILE, 512),
     ] {
-        let (_, found) = on_core!(
-            "copies_are_right_alone_and_behind_the_gate",
-            core,
-            memory.clone(),
-            Faults::NONE,
-            |board, device, bench| {
-                let mut rng = fastrand::Rng::with_seed(3);
-                for len in lengths(&mut rng, most) {
-                    let bytes: Vec<_> = (0..len).map(|_| rng.u8(1..)).collect();
-                    let copied = bench.copy(&bytes).unwrap();
-                    assert_eq!(copied[..len], bytes, "{core}: {len} bytes");
-                    assert!(
-                        copied[len..].iter().all(|byte| *byte == 0),
-                        "{core}: nothing behind {len} bytes"
-                    );
-                }
-                let seen = board.counts();
-                assert_eq!([seen.unowned_accesses, seen.stray_accesses, seen.evictions], [0; 3]);
-                assert_eq!(seen.bytes_read, seen.bytes_written);
-                let cycles = device.model(RtlModel::cycle).unwrap();
-                println!(
-                    "{core}: {} bytes in {cycles} cycles, the program's own time included",
-                    seen.bytes_written
+        let (_, found) = on_core!(core, memory.clone(), Faults::NONE, |board, device, bench| {
+            let mut rng = fastrand::Rng::with_seed(3);
+            for len in lengths(&mut rng, most) {
+                let bytes: Vec<_> = (0..len).map(|_| rng.u8(1..)).collect();
+                let copied = bench.copy(&bytes).unwrap();
+                assert_eq!(copied[..len], bytes, "{core}: {len} bytes");
+                assert!(
+                    copied[len..].iter().all(|byte| *byte == 0),
+                    "{core}: nothing behind {len} bytes"
                 );
             }
-        );
+            let seen = board.counts();
+            assert_eq!([seen.unowned_accesses, seen.stray_accesses, seen.evictions], [0; 3]);
+            assert_eq!(seen.bytes_read, seen.bytes_written);
+            let cycles = device.model(RtlModel::cycle).unwrap();
+            println!(
+                "{core}: {} bytes in {cycles} cycles, the program's own time included",
+                seen.bytes_written
+            );
+        });
         assert_eq!(found, []);
     }
 }
 
 #[test]
 fn a_length_that_is_no_whole_words_is_refused() {
-    let ((), found) = on_core!(
-        "a_length_that_is_no_whole_words_is_refused",
-        ALONE,
-        SlaveConfig::CALM,
-        Faults::NONE,
-        |board, _device, bench| {
-            let error = bench.copy(&[1; 6]).unwrap_err();
-            assert_eq!(
-                error,
-                Error::Argument {
-                    name: "the bytes of a copy",
-                    value: 6,
-                    min: 4,
-                    max: 0xFFFF_FFFF,
-                    multiple_of: 4
-                }
-            );
-            assert_eq!(board.counts().bytes_read, 0);
-        }
-    );
+    let ((), found) = on_core!(ALONE, SlaveConfig::CALM, Faults::NONE, |board, _device, bench| {
+        let error = bench.copy(&[1; 6]).unwrap_err();
+        assert_eq!(
+            error,
+            Error::Argument {
+                name: "the bytes of a copy",
+                value: 6,
+                min: 4,
+                max: 0xFFFF_FFFF,
+                multiple_of: 4
+            }
+        );
+        assert_eq!(board.counts().bytes_read, 0);
+    });
     assert_eq!(found, []);
 }
 
 /// How many of 60 stops were followed by writes, and how many accesses went to no memory.
 macro_rules! stops {
-    ($test:literal, $core:expr, $memory:expr) => {
-        on_core!($test, $core, $memory, Faults::NONE, |board, device, bench| {
+    ($core:expr, $memory:expr) => {
+        on_core!($core, $memory, Faults::NONE, |board, device, bench| {
             let mut late = 0;
             for us in 0..STOPS {
                 bench.stop(9, us, &device);
@@ -199,7 +183,7 @@ macro_rules! stops {
 /// Clearing `enable` forgets what is under way: the place of a gate.
 #[test]
 fn its_own_stop_is_no_quiesce() {
-    let ((late, _), found) = stops!("its_own_stop_is_no_quiesce", ALONE, SLOW);
+    let ((late, _), found) = stops!(ALONE, SLOW);
     assert!(late > STOPS / 2, "{late} of {STOPS} stops were followed by writes");
     let owed = found
         .iter()
@@ -212,11 +196,7 @@ fn its_own_stop_is_no_quiesce() {
 /// does the word.
 #[test]
 fn its_own_stop_writes_to_address_0() {
-    let ((_, stray), found) = stops!(
-        "its_own_stop_writes_to_address_0",
-        ALONE,
-        SlaveConfig { stalls: 900, ..SlaveConfig::CALM }
-    );
+    let ((_, stray), found) = stops!(ALONE, SlaveConfig { stalls: 900, ..SlaveConfig::CALM });
     let changed = |finding: &Finding| {
         matches!(
             finding.breach,
@@ -229,7 +209,7 @@ fn its_own_stop_writes_to_address_0() {
 #[test]
 fn nothing_written_behind_gate_after_stop() {
     for memory in [SLOW, SlaveConfig { stalls: 900, ..SlaveConfig::CALM }] {
-        let stops = stops!("nothing_written_behind_gate_after_stop", GATED, memory.clone());
+        let stops = stops!(GATED, memory.clone());
         assert_eq!(stops, ((0, 0), vec![]));
     }
 }
@@ -239,22 +219,16 @@ fn nothing_written_behind_gate_after_stop() {
 fn the_next_job_is_whole_behind_the_gate_only() {
     let bytes: Vec<u8> = (1..=128).collect();
     for core in [ALONE, GATED] {
-        let (wrong, found) = on_core!(
-            "the_next_job_is_whole_behind_the_gate_only",
-            core,
-            SLOW,
-            Faults::NONE,
-            |_board, device, bench| {
-                let mut wrong = 0;
-                for us in 0..STOPS {
-                    bench.stop(0xEE, us, &device);
-                    // Alone, an old write may go to address 0 beside the job: the board refuses it.
-                    wrong +=
-                        u32::from(bench.copy(&bytes).map_or(true, |copied| copied[..128] != bytes));
-                }
-                wrong
+        let (wrong, found) = on_core!(core, SLOW, Faults::NONE, |_board, device, bench| {
+            let mut wrong = 0;
+            for us in 0..STOPS {
+                bench.stop(0xEE, us, &device);
+                // Alone, an old write may go to address 0 beside the job: the board refuses it.
+                wrong +=
+                    u32::from(bench.copy(&bytes).map_or(true, |copied| copied[..128] != bytes));
             }
-        );
+            wrong
+        });
         println!("{core}: {wrong} of {STOPS} jobs after a stop were wrong");
         assert_eq!(
             core == GATED,
@@ -269,13 +243,8 @@ fn the_next_job_is_whole_behind_the_gate_only() {
 fn bus_error_is_told_only_behind_the_gate() {
     for core in [ALONE, GATED] {
         let faults = Faults { error: 1_000, ..Faults::NONE };
-        let (told, _) = on_core!(
-            "bus_error_is_told_only_behind_the_gate",
-            core,
-            SlaveConfig::CALM,
-            faults,
-            |_board, _device, bench| bench.copy(&[1; 64])
-        );
+        let (told, _) = on_core!(core, SlaveConfig::CALM, faults, |_board, _device, bench| bench
+            .copy(&[1; 64]));
         match told {
             Ok(_) => assert_eq!(core, ALONE, "the copy says that all went well"),
             Err(error) => assert!(
@@ -331,40 +300,16 @@ impl Subject for Suite {
     }
 }
 
-/// So many seeds that each kind of fault strikes, a lost answer too.
 #[test]
 fn the_suite_for_drivers_behind_the_gate() {
-    if skip::or_skip(
-        "litex::the_suite_for_drivers_behind_the_gate",
-        RtlModel::new(GATED, config(SlaveConfig::CALM)),
-    )
-    .is_none()
-    {
-        return;
-    }
-    let verdict = faults(&Suite(GATED), 0..SEEDS).map(|tally| {
-        println!("{}: {tally:?}", Suite(GATED).name());
-        assert!(
-            tally.completed > 2 * SEEDS
-                && tally.failed > 0
-                && tally.cancelled > 0
-                && tally.resets > 0,
-            "{tally:?}"
-        );
-    });
-    report("suite", Suite(GATED).name(), verdict);
+    suite::run(GATED, &Suite(GATED), SEEDS);
 }
 
 /// Without the gate a stop forgets what is under way. The suite says the rules that the core broke
 /// beside what it found itself.
 #[test]
 fn driver_suite_keeps_the_cores_findings() {
-    if skip::or_skip(
-        "litex::driver_suite_keeps_the_cores_findings",
-        RtlModel::new(ALONE, config(SlaveConfig::CALM)),
-    )
-    .is_none()
-    {
+    if skip::or_skip(RtlModel::new(ALONE, config(SlaveConfig::CALM))).is_none() {
         return;
     }
     let Err(Failure::Wrong(what)) = faults(&Suite(ALONE), 0..SEEDS) else {

@@ -37,10 +37,10 @@ fn weights() -> Vec<u8> {
 }
 
 /// The core in slow memory.
-fn model(test: &str, core: &str) -> Option<RtlModel> {
+fn model(core: &str) -> Option<RtlModel> {
     let window_bytes = if core == GATED { GATE + GATE_BYTES } else { WINDOW_BYTES };
     let config = RtlConfig { window_bytes, memory: SLOW, has_irq: true, ..RtlConfig::default() };
-    skip::or_skip(&format!("nngen::{test}"), RtlModel::new(core, config))
+    skip::or_skip(RtlModel::new(core, config))
 }
 
 /// The driver of the core that has a gate.
@@ -54,10 +54,10 @@ fn gated(window: &SimWindow<RtlModel>) -> impl Driver {
 }
 
 /// The first so many digits by this core; the cycles that each took.
-fn digits(test: &str, core: &str, setting: &Setting, digits: usize) -> Option<u64> {
+fn digits(core: &str, setting: &Setting, digits: usize) -> Option<u64> {
     let jobs = digits as u64;
     let tally = match table::digits::run(core, setting, jobs, 0, |_| {}) {
-        Err(TableError::NoCore(why)) => return skip::or_skip(&format!("nngen::{test}"), Err(why)),
+        Err(TableError::NoCore(why)) => return skip::or_skip(Err(why)),
         tally => tally.unwrap(),
     };
     assert!(tally.is_good() && tally.jobs == jobs, "{tally:?}");
@@ -66,11 +66,7 @@ fn digits(test: &str, core: &str, setting: &Setting, digits: usize) -> Option<u6
 
 #[test]
 fn every_digit_is_numpys_bit_for_bit() {
-    let Some(cycles) =
-        digits("every_digit_is_numpys_bit_for_bit", ALONE, &Setting::calm(7), HELD_OUT)
-    else {
-        return;
-    };
+    let Some(cycles) = digits(ALONE, &Setting::calm(7), HELD_OUT) else { return };
     assert!((3_000..5_000).contains(&cycles), "{cycles} cycles a digit");
 }
 
@@ -84,18 +80,17 @@ fn hostile() -> [Setting; 2] {
 #[test]
 fn digits_are_right_in_hostile_axi_memory() {
     for setting in hostile() {
-        digits("digits_are_right_in_hostile_axi_memory", ALONE, &setting, 50);
+        digits(ALONE, &setting, 50);
     }
 }
 
 /// The gate changes no digit, and costs few cycles.
 #[test]
 fn every_digit_is_the_same_behind_the_gate() {
-    let test = "every_digit_is_the_same_behind_the_gate";
-    let Some(cycles) = digits(test, GATED, &Setting::calm(7), HELD_OUT) else { return };
+    let Some(cycles) = digits(GATED, &Setting::calm(7), HELD_OUT) else { return };
     assert!((3_000..5_000).contains(&cycles), "{cycles} cycles a digit");
     for setting in hostile() {
-        digits(test, GATED, &setting, 50);
+        digits(GATED, &setting, 50);
     }
 }
 
@@ -127,8 +122,8 @@ fn late_writes(board: &SimBoard, device: &SimDevice<RtlModel>, driver: impl Driv
 }
 
 /// The stops of this core that were followed by writes, and the rules that it broke.
-fn stops(test: &str, core: &str) -> Option<(u32, Vec<Finding>)> {
-    let (model, board) = (model(test, core)?, SimBoard::new(7));
+fn stops(core: &str) -> Option<(u32, Vec<Finding>)> {
+    let (model, board) = (model(core)?, SimBoard::new(7));
     let device = SimDevice::with_model(&board, board.port(), model);
     let window = device.window().unwrap();
     let late = if core == GATED {
@@ -144,7 +139,7 @@ fn stops(test: &str, core: &str) -> Option<(u32, Vec<Finding>)> {
 /// NNgen's reset looks at the bursts that it sends, and not at their answers: the place of a gate.
 #[test]
 fn its_own_reset_is_no_quiesce() {
-    let Some((late, found)) = stops("its_own_reset_is_no_quiesce", ALONE) else { return };
+    let Some((late, found)) = stops(ALONE) else { return };
     let owed = |breach: &Breach| matches!(breach, Breach::IdleWhileOwed { writes: 1.., .. });
     assert!(found.iter().all(|finding| owed(&finding.breach)), "{found:?}");
     assert!(
@@ -156,8 +151,6 @@ fn its_own_reset_is_no_quiesce() {
 
 #[test]
 fn nothing_written_behind_gate_after_stop() {
-    let Some(stops) = stops("nothing_written_behind_gate_after_stop", GATED) else {
-        return;
-    };
+    let Some(stops) = stops(GATED) else { return };
     assert_eq!(stops, (0, vec![]));
 }

@@ -2,7 +2,7 @@
 //! A camera that never waits, through the project's own core in Verilog, as a stream over a pool:
 //! each loss is counted, and each frame that comes is whole. The model of AXI DMA loses as many.
 
-use crate::skip;
+use crate::{skip, suite};
 use contigo::{
     Align, CpuBuf, Driver, Error, Region, Stream,
     drivers::axi_dma::{AxiDmaConfig, Side},
@@ -18,10 +18,7 @@ use contigo_rtl::{
     axi::SlaveConfig,
     s2mm::{DEPTH, S2mm, WINDOW_BYTES},
 };
-use contigo_testkit::{
-    conformance::report,
-    suite::{Kind, Subject, faults},
-};
+use contigo_testkit::suite::{Kind, Subject};
 use std::time::Duration;
 
 /// 4 KiB each, 400 bytes a microsecond: 10.24 µs.
@@ -113,15 +110,8 @@ fn watched<M: Model, D: Driver>(
 }
 
 /// The same through the core in Verilog.
-fn by_rtl(
-    test: &str,
-    memory: SlaveConfig,
-    source: SourceConfig,
-    depth: usize,
-    late_us: u32,
-) -> Option<Row> {
-    let model =
-        skip::or_skip(&format!("s2mm::{test}"), RtlModel::new("s2mm", config(memory, source)))?;
+fn by_rtl(memory: SlaveConfig, source: SourceConfig, depth: usize, late_us: u32) -> Option<Row> {
+    let model = skip::or_skip(RtlModel::new("s2mm", config(memory, source)))?;
     let board = SimBoard::new(7);
     let device = SimDevice::with_model(&board, board.port(), model);
     // SAFETY: the window is the core's.
@@ -184,9 +174,7 @@ fn model_counts_losses_like_the_core() {
         (2, 0, 30),
         (8, 0, 30),
     ] {
-        let test = "model_counts_losses_like_the_core";
-        let Some(rtl) = by_rtl(test, SlaveConfig::CALM, source(gap_us * 1_000), depth, late_us)
-        else {
+        let Some(rtl) = by_rtl(SlaveConfig::CALM, source(gap_us * 1_000), depth, late_us) else {
             return;
         };
         let model = by_model(depth, gap_us * 1_000, late_us);
@@ -220,11 +208,7 @@ fn slow_memory_cuts_packets_and_each_is_counted() {
     ];
     for (name, memory, bytes_per_us) in memories {
         let source = SourceConfig { packets: 60, bytes_per_us, ..source(0) };
-        let Some(row) =
-            by_rtl("slow_memory_cuts_packets_and_each_is_counted", memory, source, DEPTH, 5)
-        else {
-            return;
-        };
+        let Some(row) = by_rtl(memory, source, DEPTH, 5) else { return };
         println!(
             "{name:15}  {bytes_per_us:6}  {:5}  {:4}  {:3}  {:3}",
             row.right, row.lost, row.cut, row.underruns
@@ -247,11 +231,7 @@ fn a_stop_ends_when_all_is_answered() {
     };
     // No interrupt announces the end of a stop.
     let config = RtlConfig { has_irq: false, ..config(late(600), source) };
-    let Some(model) =
-        skip::or_skip("s2mm::a_stop_ends_when_all_is_answered", RtlModel::new("s2mm", config))
-    else {
-        return;
-    };
+    let Some(model) = skip::or_skip(RtlModel::new("s2mm", config)) else { return };
     let device = SimDevice::with_model(&board, board.port(), model);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
     // SAFETY: the window is the core's.
@@ -284,7 +264,6 @@ struct Suite;
 
 /// The packets of the suite's source.
 const SUITE_PACKET: usize = 1024;
-/// So many seeds that each kind of fault strikes, a lost answer too.
 const SEEDS: u64 = 16;
 
 impl Subject for Suite {
@@ -336,20 +315,5 @@ impl Subject for Suite {
 
 #[test]
 fn the_suite_for_drivers() {
-    if skip::or_skip("s2mm::the_suite_for_drivers", RtlModel::new("s2mm", RtlConfig::default()))
-        .is_none()
-    {
-        return;
-    }
-    let verdict = faults(&Suite, 0..SEEDS).map(|tally| {
-        println!("{}: {tally:?}", Suite.name());
-        assert!(
-            tally.completed > 2 * SEEDS
-                && tally.failed > 0
-                && tally.cancelled > 0
-                && tally.resets > 0,
-            "{tally:?}"
-        );
-    });
-    report("suite", Suite.name(), verdict);
+    suite::run("s2mm", &Suite, SEEDS);
 }

@@ -13,11 +13,7 @@ const COUNT: u32 = 37;
 fn three_masters_each_reach_memory() {
     for memory in [SlaveConfig::CALM, SlaveConfig::HOSTILE] {
         let config = RtlConfig { memory, finds_unknowns: true, ..RtlConfig::default() };
-        let Some(model) =
-            skip::or_skip("split::three_masters_each_reach_memory", RtlModel::new("split", config))
-        else {
-            return;
-        };
+        let Some(model) = skip::or_skip(RtlModel::new("split", config)) else { return };
         let mut rig = Rig::new(model, 3);
         let word = |rig: &Rig, at: u32| {
             u32::from_le_bytes(rig.memory.bytes[at as usize..][..4].try_into().unwrap())

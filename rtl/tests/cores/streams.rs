@@ -12,7 +12,7 @@ const PACKETS: u32 = 30;
 /// No multiple of a beat, and a third of it for every fourth packet.
 const PACKET_BYTES: usize = 100;
 
-fn rig(test: &str, stalls: u16, bytes_per_us: u64) -> Option<Rig> {
+fn rig(stalls: u16, bytes_per_us: u64) -> Option<Rig> {
     let source = SourceConfig {
         packets: PACKETS,
         packet_bytes: PACKET_BYTES,
@@ -25,13 +25,13 @@ fn rig(test: &str, stalls: u16, bytes_per_us: u64) -> Option<Rig> {
         stream_stalls: stalls,
         ..RtlConfig::default()
     };
-    Some(Rig::new(skip::or_skip(&format!("streams::{test}"), RtlModel::new("passes", config))?, 1))
+    Some(Rig::new(skip::or_skip(RtlModel::new("passes", config))?, 1))
 }
 
 #[test]
 fn packets_pass_through() {
     for stalls in [0, 300] {
-        let Some(mut rig) = rig("packets_pass_through", stalls, 100) else { return };
+        let Some(mut rig) = rig(stalls, 100) else { return };
         rig.pass_us(100);
         assert_eq!(
             rig.model.stream_counts().unwrap().begun,
@@ -59,9 +59,7 @@ fn packets_pass_through() {
 /// 5 GB/s come, and the core takes 1.6: the source does not wait.
 #[test]
 fn source_loses_packets_on_slow_core() {
-    let Some(mut rig) = rig("source_loses_packets_on_slow_core", 900, 5_000) else {
-        return;
-    };
+    let Some(mut rig) = rig(900, 5_000) else { return };
     rig.write(4, 0);
     rig.pass_us(100);
     let counts = rig.model.stream_counts().unwrap();
@@ -77,9 +75,7 @@ fn source_loses_packets_on_slow_core() {
 /// a whole one.
 #[test]
 fn core_reset_reaches_its_source() {
-    let Some(mut rig) = rig("core_reset_reaches_its_source", 0, 100) else {
-        return;
-    };
+    let Some(mut rig) = rig(0, 100) else { return };
     rig.write(4, 0);
     rig.pass_us(2);
     rig.write(4, 2);
@@ -102,7 +98,7 @@ fn core_reset_reaches_its_source() {
 
 #[test]
 fn a_beat_stays_until_it_is_taken() {
-    let Some(mut rig) = rig("a_beat_stays_until_it_is_taken", 300, 100) else { return };
+    let Some(mut rig) = rig(300, 100) else { return };
     rig.write(4, 1);
     rig.pass_us(100);
     let breaches = rig.findings().iter().map(|finding| finding.breach);

@@ -30,14 +30,11 @@ fn an_abort_ends_in_silence() {
             ..SlaveConfig::CALM
         };
         let config = RtlConfig { memory, has_irq: true, ..RtlConfig::default() };
-        let Some(mut core) = core("an_abort_ends_in_silence", config, job.memory(&mut rng), seed)
-        else {
-            return;
-        };
+        let Some(mut core) = core(config, job.memory(&mut rng), seed) else { return };
         let untouched = core.memory.bytes.clone();
         job.start(&mut core);
         core.pass_ns([0, rng.u64(..2_000), rng.u64(..40_000)][rng.usize(..3)]);
-        let bursts = |core: &super::bench::Bench<contigo_rtl::RtlModel>| {
+        let bursts = |core: &super::rig::Rig| {
             core.model.counts(0).map_or(0, |counts| counts.reads + counts.writes)
         };
         let before = bursts(&core);
@@ -90,11 +87,7 @@ fn an_abort_ends_in_silence() {
 fn no_job_begins_under_abort() {
     let mut rng = Rng::with_seed(1);
     let job = Job::of([4, 64, 64], 0, &mut rng);
-    let Some(mut core) =
-        core("no_job_begins_under_abort", RtlConfig::default(), job.memory(&mut rng), 1)
-    else {
-        return;
-    };
+    let Some(mut core) = core(RtlConfig::default(), job.memory(&mut rng), 1) else { return };
     core.write(ABORT, 1);
     job.start(&mut core);
     assert_eq!(core.end(), (ABORTED, 0));

@@ -1,13 +1,9 @@
-//! A gemm8 in plain memory. Its registers are numbers of the contract, written down once more.
+//! A gemm8 in a rig. Its registers are numbers of the contract, written down once more.
 
-use contigo::{
-    DevAddr,
-    sim::{BusError, Faults, Model, SimBus, SimMemory},
-};
+pub(crate) use super::rig::{Plain, Rig};
+use contigo::sim::Model;
 use contigo_gemm8::Gemm8Model;
 use contigo_rtl::{RtlConfig, RtlModel, axi::SlaveConfig};
-use fastrand::Rng;
-use std::ops::Range;
 
 pub(crate) const CTRL: usize = 0x00;
 pub(crate) const GIE: usize = 0x04;
@@ -28,75 +24,22 @@ pub(crate) const READY: u32 = 8;
 /// Memory lies on both sides of 4 GiB, so that a pointer's high word counts.
 pub(crate) const BASE: u64 = (4 << 30) - (256 << 10);
 pub(crate) const LEN_BYTES: usize = 1 << 20;
-/// Longer than any job of the core takes here. The model is slow with sizes that are refused.
-const LIMIT_NS: u64 = 50_000_000;
-const ORACLE_LIMIT_NS: u64 = 1 << 60;
 
-/// Plain memory. There is none in its hole.
-pub(crate) struct Memory {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) hole: Range<u64>,
-    pub(crate) now_ns: u64,
-    /// Accesses since a test set it to 0.
-    pub(crate) accesses: u64,
+fn bench<M: Model>(model: M, bytes: Vec<u8>, seed: u64) -> Rig<M> {
+    assert_eq!(bytes.len(), LEN_BYTES);
+    Rig::with(model, Plain { bytes, base: BASE, ..Plain::default() }, seed)
 }
 
-impl Memory {
-    fn range(&mut self, addr: DevAddr, len: usize) -> Result<Range<usize>, BusError> {
-        self.accesses += 1;
-        let end = addr.0 + len as u64;
-        if addr.0 < BASE
-            || end > BASE + LEN_BYTES as u64
-            || (addr.0 < self.hole.end && end > self.hole.start)
-        {
-            return Err(BusError { addr });
-        }
-        let start = usize::try_from(addr.0 - BASE).unwrap();
-        Ok(start..start + len)
-    }
-}
-
-impl SimMemory for Memory {
-    fn now_ns(&self) -> u64 {
-        self.now_ns
-    }
-
-    fn read(&mut self, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
-        let range = self.range(addr, to.len())?;
-        to.copy_from_slice(&self.bytes[range]);
-        Ok(())
-    }
-
-    fn write(&mut self, addr: DevAddr, from: &[u8]) -> Result<(), BusError> {
-        let range = self.range(addr, from.len())?;
-        self.bytes[range].copy_from_slice(from);
-        Ok(())
-    }
-}
-
-/// A gemm8 in memory of its own.
-pub(crate) struct Bench<M> {
-    pub(crate) model: M,
-    pub(crate) memory: Memory,
-    pub(crate) faults: Faults,
-    limit_ns: u64,
-    rng: Rng,
-}
-
-/// The model, which is the oracle.
-pub(crate) fn oracle(bytes: Vec<u8>) -> Bench<Gemm8Model> {
-    Bench { limit_ns: ORACLE_LIMIT_NS, ..Bench::new(Gemm8Model::new(), bytes, 0) }
+/// The model, which is the oracle. It is slow with sizes that are refused.
+pub(crate) fn oracle(bytes: Vec<u8>) -> Rig<Gemm8Model> {
+    let mut rig = bench(Gemm8Model::new(), bytes, 0);
+    rig.limit_ns = 1 << 60;
+    rig
 }
 
 /// The core; `None` where there is no Verilator.
-pub(crate) fn core(
-    test: &str,
-    config: RtlConfig,
-    bytes: Vec<u8>,
-    seed: u64,
-) -> Option<Bench<RtlModel>> {
-    let model = super::skip::or_skip(&format!("gemm8::{test}"), RtlModel::new("gemm8", config))?;
-    Some(Bench::new(model, bytes, seed))
+pub(crate) fn core(config: RtlConfig, bytes: Vec<u8>, seed: u64) -> Option<Rig> {
+    Some(bench(super::skip::or_skip(RtlModel::new("gemm8", config))?, bytes, seed))
 }
 
 /// The settings of a seed: memory that answers at once, memory that takes its time, and memory that
@@ -128,46 +71,13 @@ pub(crate) fn settings(seed: u64) -> RtlConfig {
     config
 }
 
-impl<M: Model> Bench<M> {
-    fn new(model: M, bytes: Vec<u8>, seed: u64) -> Self {
-        assert_eq!(bytes.len(), LEN_BYTES);
-        let memory = Memory { bytes, hole: 0..0, now_ns: 0, accesses: 0 };
-        Self { model, memory, faults: Faults::NONE, limit_ns: LIMIT_NS, rng: Rng::with_seed(seed) }
-    }
-
-    fn on<R>(&mut self, act: impl FnOnce(&mut M, &mut SimBus<'_>) -> R) -> R {
-        let mut bus = SimBus::over(&mut self.memory, &mut self.rng, &self.faults);
-        self.model.advance(&mut bus);
-        act(&mut self.model, &mut bus)
-    }
-
-    pub(crate) fn read(&mut self, offset: usize) -> u32 {
-        self.memory.now_ns += 100;
-        self.on(|model, bus| model.read32(offset, bus))
-    }
-
-    pub(crate) fn write(&mut self, offset: usize, value: u32) {
-        self.memory.now_ns += 100;
-        self.on(|model, bus| model.write32(offset, value, bus));
-    }
-
-    pub(crate) fn pass_ns(&mut self, ns: u64) {
-        self.memory.now_ns += ns;
-        self.on(|_, _| ());
-    }
-
-    /// Waits for the interrupt, and accesses no register meanwhile.
-    pub(crate) fn wait_quietly(&mut self) {
-        let deadline_ns = self.memory.now_ns + self.limit_ns;
-        self.memory.now_ns = self.on(|model, bus| model.run(deadline_ns, bus));
-    }
-
+impl<M: Model> Rig<M> {
     /// Waits for the interrupt.
     pub(crate) fn wait(&mut self) {
         let deadline_ns = self.memory.now_ns + self.limit_ns;
         while self.memory.now_ns < deadline_ns {
             self.memory.now_ns = self.on(|model, bus| model.run(deadline_ns, bus));
-            self.on(|_, _| ());
+            self.pass_ns(0);
             if self.read(ISR) != 0 {
                 return;
             }

@@ -16,7 +16,7 @@ const WRITE: u32 = 8;
 const SEEDS: u64 = 100;
 
 /// After a failure the next job is right.
-fn is_well(bench: &mut super::bench::Bench<contigo_rtl::RtlModel>, rng: &mut Rng, seed: u64) {
+fn is_well(bench: &mut super::rig::Rig, rng: &mut Rng, seed: u64) {
     let job = Job::of([3, 32, 32], 4, rng);
     let mut oracle = oracle(bench.memory.bytes.clone());
     job.start(&mut oracle);
@@ -37,10 +37,7 @@ fn a_hole_in_memory_is_told() {
         let operand = rng.usize(..4);
         let hole =
             BASE + (job.range(operand).start + 16 * rng.usize(..job.len(operand) / 16)) as u64;
-        let Some(mut core) = core("a_hole_in_memory_is_told", settings(seed), bytes.clone(), seed)
-        else {
-            return;
-        };
+        let Some(mut core) = core(settings(seed), bytes.clone(), seed) else { return };
         let mut oracle = oracle(bytes);
         (core.memory.hole, oracle.memory.hole) = (hole..hole + 16, hole..hole + 16);
         job.start(&mut oracle);
@@ -76,11 +73,7 @@ fn an_error_of_memory_is_told() {
     for seed in super::seeds(SEEDS) {
         let mut rng = Rng::with_seed(seed);
         let job = Job::random(&mut rng);
-        let Some(mut core) =
-            core("an_error_of_memory_is_told", settings(seed), job.memory(&mut rng), seed)
-        else {
-            return;
-        };
+        let Some(mut core) = core(settings(seed), job.memory(&mut rng), seed) else { return };
         core.faults = Faults { error: 1000, ..Faults::NONE };
         job.start(&mut core);
         let (status, bytes_out) = core.end();
@@ -107,10 +100,7 @@ fn bad_arguments_touch_no_memory() {
     let mut rng = Rng::with_seed(3);
     let good = Job::of([4, 32, 48], 0, &mut rng);
     let bytes = good.memory(&mut rng);
-    let Some(mut core) = core("bad_arguments_touch_no_memory", settings(0), bytes.clone(), 3)
-    else {
-        return;
-    };
+    let Some(mut core) = core(settings(0), bytes.clone(), 3) else { return };
     let mut oracle = oracle(bytes);
     let sizes = [0, 8, 17, 4097, 4112, 8192, 0x1_0000, 0x8000_0010, u32::MAX];
     let bad_sizes = (0..3).flat_map(|place| {
@@ -152,11 +142,7 @@ fn the_limits_themselves_are_allowed() {
         let mut rng = Rng::with_seed(seed);
         let job = Job::of(sizes, 7, &mut rng);
         let bytes = job.memory(&mut rng);
-        let Some(mut core) =
-            core("the_limits_themselves_are_allowed", settings(seed), bytes.clone(), seed)
-        else {
-            return;
-        };
+        let Some(mut core) = core(settings(seed), bytes.clone(), seed) else { return };
         let mut oracle = oracle(bytes);
         job.start(&mut core);
         job.start(&mut oracle);

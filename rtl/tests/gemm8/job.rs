@@ -1,6 +1,6 @@
 //! One product: its place in memory and its registers.
 
-use super::bench::{BASE, Bench, CTRL, GIE, IER, LEN_BYTES, MODE, POINTERS, SIZES, START};
+use super::bench::{BASE, CTRL, GIE, IER, LEN_BYTES, MODE, POINTERS, Rig, SIZES, START};
 use contigo::sim::Model;
 use fastrand::Rng;
 use std::ops::Range;
@@ -67,7 +67,7 @@ impl Job {
     }
 
     /// Writes its registers, all but CTRL.
-    pub(crate) fn prepare<M: Model>(&self, bench: &mut Bench<M>) {
+    pub(crate) fn prepare<M: Model>(&self, bench: &mut Rig<M>) {
         for (offset, pointer) in POINTERS.into_iter().zip(self.pointers) {
             bench.write(offset, u32::try_from(pointer & 0xFFFF_FFFF).unwrap());
             bench.write(offset + 4, u32::try_from(pointer >> 32).unwrap());
@@ -81,7 +81,7 @@ impl Job {
     }
 
     /// Writes its registers, and starts it.
-    pub(crate) fn start<M: Model>(&self, bench: &mut Bench<M>) {
+    pub(crate) fn start<M: Model>(&self, bench: &mut Rig<M>) {
         self.prepare(bench);
         bench.write(CTRL, START);
     }

@@ -13,7 +13,7 @@
 //! | `registers.rs` | the registers, read and written |
 //! | `ends.rs` | errors of the bus at any address, arguments that are refused |
 //! | `aborts.rs` | ABORT at any time, in slow memory |
-//! | `suite.rs` | the driver, unchanged, through the suite for drivers |
+//! | `copies.rs` | the driver, unchanged, through the suite for drivers |
 //! | `promises.rs` | `check` starts nothing; the stop program, when the program is gone |
 //! | `speed.rs` | how much of the array's peak is reached |
 #![allow(
@@ -25,16 +25,20 @@
 
 mod aborts;
 mod bench;
+mod copies;
 mod ends;
 mod job;
 mod products;
 mod promises;
 mod registers;
 mod speed;
-mod suite;
 
+#[path = "../cores/rig.rs"]
+mod rig;
 #[path = "../cores/skip.rs"]
 mod skip;
+#[path = "../cores/suite.rs"]
+mod suite;
 
 use contigo_testkit::rounds;
 use std::env;

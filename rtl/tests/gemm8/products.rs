@@ -16,10 +16,7 @@ fn products_are_the_models() {
         // Two jobs follow each other: nothing of the first is left in the second.
         let jobs = [Job::random(&mut rng), Job::random(&mut rng)];
         let bytes = jobs[0].memory(&mut rng);
-        let Some(mut core) = core("products_are_the_models", settings(seed), bytes.clone(), seed)
-        else {
-            return;
-        };
+        let Some(mut core) = core(settings(seed), bytes.clone(), seed) else { return };
         let mut oracle = oracle(bytes);
         for job in jobs {
             job.start(&mut oracle);

@@ -23,15 +23,9 @@ const JOB_US: u32 = 120;
 const SEEDS: u64 = 40;
 
 /// gemm8 on `board`; `None`, and a line, where it is not here.
-fn core(
-    test: &str,
-    setting: &Setting,
-    board: &SimBoard,
-) -> Option<contigo::sim::SimDevice<RtlModel>> {
+fn core(setting: &Setting, board: &SimBoard) -> Option<contigo::sim::SimDevice<RtlModel>> {
     match setting.device(board, "gemm8", regs::WINDOW_BYTES, true) {
-        Err(TableError::NoCore(why)) => {
-            super::skip::or_skip(&format!("gemm8::promises::{test}"), Err(why))
-        }
+        Err(TableError::NoCore(why)) => super::skip::or_skip(Err(why)),
         device => Some(device.unwrap()),
     }
 }
@@ -45,7 +39,7 @@ fn moved(board: &SimBoard) -> u64 {
 #[test]
 fn a_check_starts_nothing() {
     let board = SimBoard::new(1);
-    let Some(device) = core("a_check_starts_nothing", &Setting::calm(1), &board) else { return };
+    let Some(device) = core(&Setting::calm(1), &board) else { return };
     // SAFETY: the window is a gemm8's, and the only one.
     let driver = unsafe { Gemm8::open(device.window().unwrap()).unwrap() };
     let before = device.accesses();
@@ -86,9 +80,7 @@ fn its_stop_program_stops_it_at_any_moment() {
     for seed in super::seeds(SEEDS) {
         let (board, mut rng) = (SimBoard::new(seed), Rng::with_seed(seed));
         let setting = if seed % 2 == 0 { Setting::calm(seed) } else { Setting::hostile(seed) };
-        let Some(device) = core("its_stop_program_stops_it_at_any_moment", &setting, &board) else {
-            return;
-        };
+        let Some(device) = core(&setting, &board) else { return };
         let region = Region::new(board.memory(4 * SLOT_BYTES).unwrap()).unwrap();
         let pool = region.pool(4, SLOT_BYTES).unwrap();
         let window = device.window().unwrap();

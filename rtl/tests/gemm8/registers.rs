@@ -2,7 +2,7 @@
 
 use super::{
     bench::{
-        ABORT, BYTES_OUT, Bench, CTRL, DONE, GIE, IDLE, IER, ISR, LEN_BYTES, MODE, POINTERS, READY,
+        ABORT, BYTES_OUT, CTRL, DONE, GIE, IDLE, IER, ISR, LEN_BYTES, MODE, POINTERS, READY, Rig,
         SIZES, START, STATUS, core, oracle, settings,
     },
     job::Job,
@@ -17,7 +17,7 @@ const BYTES_OUT_VLD: usize = 0x7C;
 const RESERVED: [usize; 12] =
     [0x18, 0x24, 0x30, 0x3C, 0x44, 0x4C, 0x54, 0x5C, 0x64, 0x70, 0x74, 0x80];
 
-fn as_after_reset<M: Model>(bench: &mut Bench<M>) {
+fn as_after_reset<M: Model>(bench: &mut Rig<M>) {
     assert_eq!((bench.read(CTRL), bench.read(ID)), (IDLE, 0x474D_3801));
     for offset in POINTERS {
         assert_eq!(
@@ -31,7 +31,7 @@ fn as_after_reset<M: Model>(bench: &mut Bench<M>) {
     }
 }
 
-fn hold_what_they_have<M: Model>(bench: &mut Bench<M>) {
+fn hold_what_they_have<M: Model>(bench: &mut Rig<M>) {
     let bits = [(GIE, 1), (IER, 3), (MODE, 0x31F), (ABORT, 1)];
     let words = SIZES
         .into_iter()
@@ -52,7 +52,7 @@ fn hold_what_they_have<M: Model>(bench: &mut Bench<M>) {
 
 /// AP_START stays until the job is done, AP_DONE and AP_READY are gone when they are read, and ISR
 /// toggles.
-fn a_job_shows<M: Model>(bench: &mut Bench<M>, job: &Job) {
+fn a_job_shows<M: Model>(bench: &mut Rig<M>, job: &Job) {
     job.prepare(bench);
     bench.write(IER, 3);
     bench.write(CTRL, START);
@@ -72,7 +72,7 @@ fn a_job_shows<M: Model>(bench: &mut Bench<M>, job: &Job) {
     assert_eq!((bench.read(CTRL), bench.read(ISR)), (IDLE, 0));
 }
 
-fn all<M: Model>(bench: &mut Bench<M>, job: &Job) {
+fn all<M: Model>(bench: &mut Rig<M>, job: &Job) {
     as_after_reset(bench);
     hold_what_they_have(bench);
     a_job_shows(bench, job);
@@ -92,10 +92,9 @@ fn the_model_has_the_contracts_registers() {
 
 #[test]
 fn the_core_has_the_contracts_registers() {
-    let (test, job) =
-        ("the_core_has_the_contracts_registers", Job::of([20, 32, 64], 5, &mut Rng::with_seed(1)));
+    let job = Job::of([20, 32, 64], 5, &mut Rng::with_seed(1));
     for seed in 0..6 {
-        let Some(mut bench) = core(test, settings(seed), vec![0; LEN_BYTES], seed) else { return };
+        let Some(mut bench) = core(settings(seed), vec![0; LEN_BYTES], seed) else { return };
         all(&mut bench, &job);
         assert!(bench.model.findings().is_empty(), "{:#x?}", bench.model.findings());
     }
@@ -105,11 +104,7 @@ fn the_core_has_the_contracts_registers() {
 #[test]
 fn outputs_say_that_they_were_written() {
     let job = Job::of([1, 16, 16], 0, &mut Rng::with_seed(2));
-    let Some(mut bench) =
-        core("outputs_say_that_they_were_written", settings(0), vec![0; LEN_BYTES], 2)
-    else {
-        return;
-    };
+    let Some(mut bench) = core(settings(0), vec![0; LEN_BYTES], 2) else { return };
     for _ in 0..2 {
         assert_eq!((bench.read(STATUS_VLD), bench.read(BYTES_OUT_VLD)), (0, 0));
         job.start(&mut bench);

@@ -36,13 +36,11 @@ fn the_array_is_busy() {
                 ..SlaveConfig::CALM
             };
             let config = RtlConfig { memory, ..RtlConfig::default() };
-            let Some(mut core) = core("the_array_is_busy", config, job.memory(&mut rng), 1) else {
-                return;
-            };
+            let Some(mut core) = core(config, job.memory(&mut rng), 1) else { return };
             job.prepare(&mut core);
             core.write(CTRL, START);
             let from = core.model.cycle();
-            core.wait_quietly();
+            core.wait_us(50_000);
             let cycles = core.model.cycle() - from;
             let macs = sizes.into_iter().map(u64::from).product::<u64>();
             let share = 100.0 * macs as f64 / (cycles as f64 * MACS_PER_CYCLE);

@@ -43,8 +43,7 @@ fn ended(machine: &mut Machine) {
 
 #[test]
 fn verilog_core_multiplies_with_msi_x() {
-    const TEST: &str = "verilog_core_multiplies_with_msi_x";
-    let Some(mut machine) = of_gates(TEST, "gemm8", VFIO_PCI_MSIX_IRQ_INDEX) else { return };
+    let Some(mut machine) = of_gates("gemm8", VFIO_PCI_MSIX_IRQ_INDEX) else { return };
     let mut capability = [0; 12];
     machine.client.region_read(VFIO_PCI_CONFIG_REGION_INDEX, 0x40, &mut capability).unwrap();
     assert_eq!(
@@ -75,10 +74,9 @@ fn verilog_core_multiplies_with_msi_x() {
 
 #[test]
 fn soc_core_is_stopped_by_its_gate_alone() {
-    const TEST: &str = "soc_core_is_stopped_by_its_gate_alone";
     /// The gate's CONTROL and STATUS (`gate/registers.md`).
     const GATE: [usize; 2] = [0x100C, 0x1010];
-    let Some(mut machine) = of_gates(TEST, "gemm8-gated", VFIO_PCI_MSI_IRQ_INDEX) else { return };
+    let Some(mut machine) = of_gates("gemm8-gated", VFIO_PCI_MSI_IRQ_INDEX) else { return };
     machine.fill(FROM_PAGES, 1);
     // There is no reset among its capabilities, and bus mastering changes nothing.
     let mut next = [0];
@@ -105,10 +103,9 @@ fn soc_core_is_stopped_by_its_gate_alone() {
 
 #[test]
 fn a_core_that_breaks_a_rule_fails_the_run() {
-    const TEST: &str = "a_core_that_breaks_a_rule_fails_the_run";
     // `cores/broken/top.v`: sixteen words from here, in one burst over a boundary of 4 KiB.
     for fault in [0, 1] {
-        let Some(mut machine) = of_gates(TEST, "broken", VFIO_PCI_MSI_IRQ_INDEX) else { return };
+        let Some(mut machine) = of_gates("broken", VFIO_PCI_MSI_IRQ_INDEX) else { return };
         for (at, value) in [
             (0x18, fault),
             (0x04, FROM as u32 + 0xFF0),

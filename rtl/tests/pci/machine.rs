@@ -224,7 +224,7 @@ impl Machine {
 }
 
 /// A machine with a model of gates; `None` where there is no Verilator.
-pub(crate) fn of_gates(test: &str, model: &str, interrupt: u32) -> Option<Machine> {
+pub(crate) fn of_gates(model: &str, interrupt: u32) -> Option<Machine> {
     let output = program(&["--model", model, "--missing"]).output().unwrap();
     assert!(output.status.success());
     let missing = String::from_utf8(output.stdout).unwrap();
@@ -235,6 +235,6 @@ pub(crate) fn of_gates(test: &str, model: &str, interrupt: u32) -> Option<Machin
     let refused = program(&["--model", model, "--socket", "/nowhere"]).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(1) && said.contains(missing.trim()), "{said}");
-    println!("SKIPPED: pci::{test}: {}", missing.trim());
+    println!("SKIPPED: {}: {}", thread::current().name().unwrap_or("pci"), missing.trim());
     None
 }

@@ -2,6 +2,7 @@
 //! The driver, unchanged, through the suite for drivers. Its jobs are copies: A times the unit
 //! matrix, with no bias and no shift. Unit matrix and bias are the driver's own memory.
 
+use super::suite;
 use contigo::{
     Completion, CpuBuf, Driver, Error, OperandSpec, Result,
     mem::{DevSlice, DriverBuf},
@@ -13,10 +14,7 @@ use contigo_rtl::{
     RtlConfig, RtlModel,
     axi::{Breach, Finding, LiteConfig, SlaveConfig},
 };
-use contigo_testkit::{
-    conformance::report,
-    suite::{Kind, Subject, faults},
-};
+use contigo_testkit::suite::{Kind, Subject};
 use std::time::Duration;
 
 /// Two of each kind of fault, for each way to memory.
@@ -142,34 +140,12 @@ impl Subject for Copies {
     }
 }
 
-fn run(test: &str, subject: &Copies) {
-    if super::skip::or_skip(
-        &format!("gemm8::suite::{test}"),
-        RtlModel::new("gemm8", RtlConfig::default()),
-    )
-    .is_none()
-    {
-        return;
-    }
-    let verdict = faults(subject, 0..SEEDS).map(|tally| {
-        println!("{}: {tally:?}", subject.name());
-        assert!(
-            tally.completed > 5 * SEEDS
-                && tally.failed > 0
-                && tally.cancelled > 0
-                && tally.resets > 0,
-            "{tally:?}"
-        );
-    });
-    report("suite", subject.name(), verdict);
-}
-
 #[test]
 fn in_calm_memory() {
-    run("in_calm_memory", &Copies("gemm8's RTL in calm memory", SlaveConfig::CALM));
+    suite::run("gemm8", &Copies("gemm8's RTL in calm memory", SlaveConfig::CALM), SEEDS);
 }
 
 #[test]
 fn in_hostile_memory() {
-    run("in_hostile_memory", &Copies("gemm8's RTL in hostile memory", SlaveConfig::HOSTILE));
+    suite::run("gemm8", &Copies("gemm8's RTL in hostile memory", SlaveConfig::HOSTILE), SEEDS);
 }
