@@ -9,6 +9,7 @@ import traceback
 
 import contigo
 import numpy as np
+from common import tests_of
 from contigo import _contigo, queues, streams
 
 PACKET, SLOTS = 4096, 12
@@ -97,9 +98,9 @@ def taken(done):
     return number(done.buffers[0], done.nbytes)
 
 
-def run(tests, what):
-    """Runs all of them; the status for the shell."""
-    failed = 0
+def run(names, what):
+    """Runs all tests of a module, given its `vars`; the status for the shell."""
+    tests, failed = tests_of(names), 0
     for test in tests:
         # One that hangs is shown where it does.
         faulthandler.dump_traceback_later(60, exit=True)

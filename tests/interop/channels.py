@@ -18,7 +18,7 @@ def owners(jobs):
     return [job.buffers[0].owner for job in jobs]
 
 
-def a_fault_in_a_ring_gives_all_jobs_back():
+def test_a_fault_in_a_ring_gives_all_jobs_back():
     rig = Rig(error_at=3)
     jobs = rig.push()
     assert [taken(rig.queue.next()) for _ in range(3)] == [0, 1, 2]
@@ -40,7 +40,7 @@ def a_fault_in_a_ring_gives_all_jobs_back():
     rig.at_rest()
 
 
-def a_fault_is_each_job_s_own_too():
+def test_a_fault_is_each_job_s_own_too():
     """Of jobs that are waited for one by one."""
     rig = Rig(error_at=2)
     jobs = [rig.engine.start([rig.frames.take()]) for _ in range(4)]
@@ -55,7 +55,7 @@ def a_fault_is_each_job_s_own_too():
     rig.at_rest()
 
 
-def queue_reports_no_fault_of_other_jobs():
+def test_queue_reports_no_fault_of_other_jobs():
     """A queue whose jobs of an earlier stop were not taken back does not report a fault of other
     jobs."""
     rig = Rig(error_at=2)
@@ -68,7 +68,7 @@ def queue_reports_no_fault_of_other_jobs():
     rig.at_rest()
 
 
-def a_job_that_fails_alone_stops_nothing():
+def test_a_job_that_fails_alone_stops_nothing():
     rig = Rig(fails_at=1)
     rig.push(4)
     assert taken(rig.queue.next()) == 0
@@ -82,7 +82,7 @@ def a_job_that_fails_alone_stops_nothing():
     rig.at_rest()
 
 
-def a_lie_stops_the_device_and_loses_nothing():
+def test_a_lie_stops_the_device_and_loses_nothing():
     for lie in [{"twice_at": 2}, {"too_long_at": 2}]:
         rig = Rig(**lie)
         rig.push(6)
@@ -104,7 +104,7 @@ def a_lie_stops_the_device_and_loses_nothing():
         rig.at_rest()
 
 
-def one_that_will_not_stop_keeps_its_buffers():
+def test_one_that_will_not_stop_keeps_its_buffers():
     # Four packets come, and then nothing that would end the other four.
     rig = Rig(stuck=1, packets=4)
     jobs = rig.push()
@@ -137,7 +137,7 @@ def one_that_will_not_stop_keeps_its_buffers():
     refused(contigo.UnsupportedError, contigo.Device("sim:board").reset, "memory alone")
 
 
-def refused_job_of_stuck_device_is_not_lost():
+def test_refused_job_of_stuck_device_is_not_lost():
     """Its buffer belonged to no job once the device had stopped, and stayed "in a job" for ever."""
     rig = Rig(stuck=1, packets=1, refuses_at=2)
     jobs, frame = rig.push(2), rig.frames.take()
@@ -154,7 +154,7 @@ def refused_job_of_stuck_device_is_not_lost():
     rig.engine.close()
 
 
-def one_that_will_not_stop_says_its_fault():
+def test_one_that_will_not_stop_says_its_fault():
     """A lie of one that will not stop: all others end well meanwhile, and the lie is told all the
     same."""
     rig = Rig(stuck=1, packets=3, unknown_at=2)
@@ -171,7 +171,7 @@ def one_that_will_not_stop_says_its_fault():
     rig.engine.close()
 
 
-def dropped_stuck_engine_keeps_its_frames():
+def test_dropped_stuck_engine_keeps_its_frames():
     rig = Rig(stuck=1, packets=4)
     rig.push()
     assert taken(rig.queue.next()) == 0
@@ -181,18 +181,5 @@ def dropped_stuck_engine_keeps_its_frames():
     rig.kept_to_itself()
 
 
-TESTS = [
-    a_fault_in_a_ring_gives_all_jobs_back,
-    a_fault_is_each_job_s_own_too,
-    queue_reports_no_fault_of_other_jobs,
-    a_job_that_fails_alone_stops_nothing,
-    a_lie_stops_the_device_and_loses_nothing,
-    one_that_will_not_stop_keeps_its_buffers,
-    refused_job_of_stuck_device_is_not_lost,
-    one_that_will_not_stop_says_its_fault,
-    dropped_stuck_engine_keeps_its_frames,
-]
-
-
 if __name__ == "__main__":
-    sys.exit(run(TESTS, "channels"))
+    sys.exit(run(globals(), "channels"))

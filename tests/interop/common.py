@@ -47,6 +47,11 @@ def gemm8_job(region, m, n, k):
     return bufs, shapes, values["a"].astype("int32") @ values["b"].astype("int32") + values["bias"]
 
 
+def tests_of(names):
+    """The tests of a module, given its `vars`: the functions whose names begin with `test_`."""
+    return [test for name, test in names.items() if name.startswith("test_")]
+
+
 class Skipped(Exception):
     """A test's tools are not here; why."""
 

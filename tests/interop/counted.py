@@ -63,18 +63,18 @@ def checked(row):
     return (name, f"copies before: {copies(row, 'before')}, after: {copies(row, 'after')}", 256, "the device read it", after["copied_bytes"])
 
 
-def no_framework_copies():
+def test_no_framework_copies():
     """The last column is 0 where frame and result are Contigo's buffers."""
     return [checked(row) for row in rows(["tvm", "onnxruntime"], {})]
 
 
-def pytorch_does_not_copy():
+def test_pytorch_does_not_copy():
     if why := os.environ.get("CONTIGO_NO_PYTORCH"):
         raise Skipped(why)
     return [checked(row) for row in rows(["torch"], {})]
 
 
-def a_tool_for_nvtx_hears_the_package():
+def test_a_tool_for_nvtx_hears_the_package():
     """The accelerator's jobs are ranges beside the framework, and no copy is among them."""
     tool = os.environ.get("CONTIGO_NVTX_LINES")
     if not tool:
@@ -88,7 +88,3 @@ def a_tool_for_nvtx_hears_the_package():
     assert (verbs.count("start"), verbs.count("end")) == (2, 2), lines
     assert {name for _, verb, _, name, _ in lines if verb.startswith("start")} == {"job_on_sim-hp0"}, lines
     assert not [line for line in lines if line[3] == "copy"], lines
-    return []
-
-
-COUNTED = [no_framework_copies, pytorch_does_not_copy, a_tool_for_nvtx_hears_the_package]

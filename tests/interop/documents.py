@@ -27,7 +27,7 @@ def names_exist(program, source):
             assert hasattr(contigo, node.attr), f"{program}: there is no contigo.{node.attr}"
 
 
-def programs_of_documents_run():
+def test_programs_of_documents_run():
     """Beside the files that they open."""
     programs = sorted(PROGRAMS.glob("*.py"))
     assert len(programs) > 3, programs
@@ -45,4 +45,3 @@ def programs_of_documents_run():
             ran = subprocess.run([sys.executable, program.name], cwd=folder, capture_output=True, text=True, timeout=120, env=environment)
             assert ran.returncode == 0, f"{program.name}: {ran.stderr or ran.stdout}"
             assert not is_counted or COUNTED in ran.stdout, ran.stdout
-    return []

@@ -14,7 +14,7 @@ import contigo
 import numpy as np
 from common import ROOT, Skipped, refused
 
-def every_kind_is_listed_or_missed():
+def test_every_kind_is_listed_or_missed():
     found = contigo.inventory()
     for entry in found:
         assert list(entry) == ["what", "kind", "name", "state", "size", "address", "coherent", "note"]
@@ -23,10 +23,9 @@ def every_kind_is_listed_or_missed():
     assert {("memory", "u-dma-buf"), ("memory", "dma-heap"), ("memory", "vfio"), ("device", "vfio"), ("device", "contigo")} <= kinds, kinds
     names = [(entry["what"], entry["name"]) for entry in found if entry["state"] == "ready"]
     assert {("memory", "sim"), ("device", "sim:zdma"), ("device", "sim:board")} <= set(names), names
-    return []
 
 
-def the_doctor_finds_a_planted_fault():
+def test_the_doctor_finds_a_planted_fault():
     with tempfile.TemporaryDirectory() as folder:
         refused(FileNotFoundError, lambda: contigo.doctor(machine=folder), "mount /proc")
         (Path(folder) / "proc").mkdir()
@@ -37,10 +36,9 @@ def the_doctor_finds_a_planted_fault():
         (bad,) = [check for check in contigo.doctor(machine=folder) if check["verdict"] == "fault"]
         assert (bad["id"], bad["found"]) == ("swiotlb-forced", "swiotlb=force") and bad["cause"] and bad["cure"], bad
     assert [check["id"] for check in contigo.doctor()] == [check["id"] for check in found]
-    return []
 
 
-def an_unknown_name_lists_what_there_is():
+def test_an_unknown_name_lists_what_there_is():
     has = "this machine has "
     for name in ["tape", "udmabuf0", "/dev/udmabuf0"]:
         refused(ValueError, lambda: contigo.open_memory(name), f"{name}: at byte 0: there is no such kind", "u-dma-buf:NAME", has, "sim")
@@ -59,10 +57,9 @@ def an_unknown_name_lists_what_there_is():
         refused(FileNotFoundError, dev_node, "kernel module contigo", has)
     for vfio in [contigo.Device, contigo.open_memory]:
         refused((OSError, contigo.ContigoError), lambda: vfio("vfio:ffff:1f:1f.7"), "ffff:1f:1f.7")
-    return []
 
 
-def one_opening_serves_registers_and_memory():
+def test_one_opening_serves_registers_and_memory():
     device = contigo.Device("sim:zdma@7")
     assert (device.name, device.address, repr(device)) == ("sim:zdma@7", None, "contigo.Device('sim:zdma@7')")
     one, two = device.memory("sim", 1 << 20), device.memory("sim:7", 1 << 16)
@@ -87,10 +84,9 @@ def one_opening_serves_registers_and_memory():
     np.asarray(buf)[:] = 1
     with buf.give() as handover:
         assert handover.address == buf.device_address
-    return []
 
 
-def device_without_module_leaves_no_stop():
+def test_device_without_module_leaves_no_stop():
     device = contigo.Device("sim:zdma@9")
     assert device.dev_node is None
     right = [("write", 0x10, 1), ("write", 0x10, 1, 3), ("until", 4, 1, 1, 0.5), ("else",), ("while", 4, 1, 1, 0.25)]
@@ -102,20 +98,18 @@ def device_without_module_leaves_no_stop():
     refused(contigo.ContigoError, lambda: device.leave_stop(right * 7), "32")
     refused(contigo.ArgumentError, lambda: device.leave_stop([("until", 4, 1, 1, 3601)]), "3600000000")
     device.reset()
-    return []
 
 
-def memory_has_a_size_and_a_way_to_its_device():
+def test_memory_has_a_size_and_a_way_to_its_device():
     assert contigo.open_memory("sim").size == 16 << 20
     # A simulated board puts a port that is given on its own bus.
     wired = contigo.open_memory("sim:3", 1 << 16, port=("narrow", 0, 64, True)).allocate(64, "uint8")
     own = contigo.open_memory("sim:3", 1 << 16).allocate(64, "uint8")
     assert wired.device_address == own.device_address
     assert contigo.allocate(16, memory="sim:9").nbytes == 64
-    return []
 
 
-def a_port_has_a_name():
+def test_a_port_has_a_name():
     """Wherever a port is taken it is a board's, by its name, or four values."""
     name, four = "zynq-hp0", ("mine", 0, 32, False)
     for port in (name, four):
@@ -127,7 +121,6 @@ def a_port_has_a_name():
         refused(ValueError, lambda: open("zynq-hp9"), "no board has a port \"zynq-hp9\"", "cyclone-v-acp", "zynqmp-hpc0")
         for wrong in (7, ("hp0", 0, 32), ("hp0", "0", 32, False)):
             refused(TypeError, lambda: open(wrong), 'port="zynq-hp0"', "(name, offset, address bits, coherent)")
-    return []
 
 
 #: Made-up names of ports are kept, so there is an end to them.
@@ -139,7 +132,7 @@ for number in range(1025):
 """
 
 
-def what_is_imported_is_what_was_installed():
+def test_what_is_imported_is_what_was_installed():
     """Also in the package's own folder; and a Python that cannot load it says why."""
 
     def ran(code):
@@ -148,10 +141,9 @@ def what_is_imported_is_what_was_installed():
     assert ran("import contigo; print(contigo.__file__)").stdout.strip() == contigo.__file__
     error = ran("import sys; sys.abiflags = 't'; import contigo").stderr
     assert "ImportError: contigo: this is a free-threaded Python" in error and "python3.13, not" in error, error
-    return []
 
 
-def what_is_closed_is_refused():
+def test_what_is_closed_is_refused():
     """By `with`, `close`, or both; a second time nothing happens. And each says its state."""
     with contigo.Device("sim:zdma") as device, device.memory("sim", 1 << 20) as region, device.driver("zdma") as engine:
         a, b = region.allocate(16), region.allocate(16)
@@ -179,26 +171,23 @@ def what_is_closed_is_refused():
     with kernel:
         pass
     assert repr(kernel) == "contigo.Kernel(copy(from, to, n), closed)", kernel
-    return []
 
 
-def names_that_a_program_makes_up_are_bounded():
+def test_names_that_a_program_makes_up_are_bounded():
     ran = subprocess.run([sys.executable, "-c", NAMES], capture_output=True, text=True, timeout=120)
     assert "ValueError: port-1024: a program has 1024 different names of ports and kernels at most" in ran.stderr, ran.stderr
-    return []
 
 
-def huge_pages_open():
+def test_huge_pages_open():
     free = int(Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages").read_text())
     if not free or os.geteuid() != 0:
         refused((OSError, MemoryError, contigo.ContigoError), lambda: contigo.open_memory("hugetlb", 2 << 20), "huge")
         raise Skipped("no huge page is free, or this user may not look up addresses")
     region = contigo.open_memory("hugetlb", 2 << 20, port=("here", 0, 64, True))
     assert region.allocate(4096, "uint8").device_address % 256 == 0 and region.name == "hugetlb"
-    return []
 
 
-def each_error_has_its_class():
+def test_each_error_has_its_class():
     page = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
     classes = {name for name in re.findall(r"^\| `\w+` \| `CONTIGO_E_\w+` \(-\d+\) \| `(\w+Error)` ", page, re.M)}
     assert len(classes) > 10, classes
@@ -224,20 +213,3 @@ def each_error_has_its_class():
     everything = {}
     exec("from contigo import *", everything)
     assert not {"OSError", "TimeoutError", "MemoryError", "PermissionError", "BufferError"} & set(everything)
-    return []
-
-
-DOOR = [
-    each_error_has_its_class,
-    every_kind_is_listed_or_missed,
-    the_doctor_finds_a_planted_fault,
-    an_unknown_name_lists_what_there_is,
-    one_opening_serves_registers_and_memory,
-    device_without_module_leaves_no_stop,
-    memory_has_a_size_and_a_way_to_its_device,
-    a_port_has_a_name,
-    what_is_imported_is_what_was_installed,
-    what_is_closed_is_refused,
-    names_that_a_program_makes_up_are_bounded,
-    huge_pages_open,
-]

@@ -67,7 +67,7 @@ def a_run_that_was_left(leave, wait, others_ended):
 RUNS = [(*way, others_ended) for way in [*WAYS, ("Ctrl-C", False)] for others_ended in [True, False]]
 
 
-def new_queue_gives_nothing_of_a_left_loop():
+def test_new_queue_gives_nothing_of_a_left_loop():
     for how in RUNS:
         rig, jobs = a_run_that_was_left(*how)
         old, queue, others_ended = rig.queue, contigo.Queue(rig.engine), how[2]
@@ -84,7 +84,7 @@ def new_queue_gives_nothing_of_a_left_loop():
         at_rest(rig)
 
 
-def nor_does_the_next_loop_over_the_same_queue():
+def test_nor_does_the_next_loop_over_the_same_queue():
     for how in RUNS:
         rig, jobs = a_run_that_was_left(*how)
         del jobs
@@ -95,7 +95,7 @@ def nor_does_the_next_loop_over_the_same_queue():
         at_rest(rig)
 
 
-def a_dropped_queue_s_ends_come_in_no_other():
+def test_a_dropped_queue_s_ends_come_in_no_other():
     for ended in [True, False]:
         rig = Rig()
         dropped = rig.push(2)
@@ -111,7 +111,7 @@ def a_dropped_queue_s_ends_come_in_no_other():
         at_rest(rig)
 
 
-def a_dropped_queue_keeps_no_buffer_and_no_place():
+def test_a_dropped_queue_keeps_no_buffer_and_no_place():
     rig = Rig()
     rig.push(8)[7].wait()
     rig.queue = None
@@ -131,7 +131,7 @@ def a_dropped_queue_keeps_no_buffer_and_no_place():
     at_rest(rig)
 
 
-def old_runs_fault_is_not_a_new_queues():
+def test_old_runs_fault_is_not_a_new_queues():
     for leaves in [True, False]:
         rig = Rig(error_at=3)
         jobs = rig.push()
@@ -152,7 +152,7 @@ def old_runs_fault_is_not_a_new_queues():
         at_rest(rig)
 
 
-def two_queues_of_an_engine_give_each_its_own():
+def test_two_queues_of_an_engine_give_each_its_own():
     rig = Rig()
     both = [contigo.Queue(rig.engine) for _ in range(2)]
 
@@ -198,7 +198,7 @@ def two_queues_of_an_engine_give_each_its_own():
     at_rest(rig)
 
 
-def other_queues_stop_raises_in_the_loop():
+def test_other_queues_stop_raises_in_the_loop():
     """A loop that ended as if all had come would be wrong, and look right."""
 
     def by_a_loop(other):
@@ -225,7 +225,7 @@ def other_queues_stop_raises_in_the_loop():
         at_rest(rig)
 
 
-def engine_stop_and_job_end_raise_in_loop():
+def test_engine_stop_and_job_end_raise_in_loop():
     def by_a_job_s_time(rig, jobs):
         refused(TimeoutError, lambda: jobs[1].wait(0), "stopped")
 
@@ -264,7 +264,7 @@ def engine_stop_and_job_end_raise_in_loop():
         at_rest(rig)
 
 
-def a_fault_is_raised_once():
+def test_a_fault_is_raised_once():
     """By the job's own `wait`, or by the loop. Where other jobs ended by it, the loop raises it."""
     rig = Rig(error_at=1)
     jobs = rig.push(2)
@@ -307,7 +307,7 @@ def a_fault_is_raised_once():
     at_rest(rig)
 
 
-def ends_that_are_not_taken_have_a_bound():
+def test_ends_that_are_not_taken_have_a_bound():
     """So many of one queue are kept, and then it takes no job before some are taken. Another one
     does."""
     for fills in ["ended", "left"]:
@@ -340,7 +340,7 @@ def ends_that_are_not_taken_have_a_bound():
         at_rest(rig)
 
 
-def ctrl_c_loses_no_end():
+def test_ctrl_c_loses_no_end():
     """Wherever it comes in a loop, in `next`, and while the loop is left."""
 
     def by_a_loop(queue, given):
@@ -398,7 +398,7 @@ def ctrl_c_loses_no_end():
     at_rest(rig)
 
 
-def stream_and_queue_give_each_its_own():
+def test_stream_and_queue_give_each_its_own():
     rig = Rig()
     stream, jobs = contigo.Stream(rig.engine, rig.frames), rig.push(3)
     for count, frame in enumerate(stream):
@@ -425,7 +425,7 @@ def stream_and_queue_give_each_its_own():
     at_rest(rig)
 
 
-def a_child_of_fork_takes_no_ends_of_its_parent():
+def test_a_child_of_fork_takes_no_ends_of_its_parent():
     rig = Rig()
     jobs = rig.push(4)
     jobs[3].wait()
@@ -445,7 +445,7 @@ def a_child_of_fork_takes_no_ends_of_its_parent():
     at_rest(rig)
 
 
-def failing_operands_end_no_other_job():
+def test_failing_operands_end_no_other_job():
     rig = Rig()
     (job,) = rig.push(1)
 
@@ -470,7 +470,7 @@ def failing_operands_end_no_other_job():
     at_rest(rig)
 
 
-def a_refused_push_raises_in_the_other_queue():
+def test_a_refused_push_raises_in_the_other_queue():
     rig = Rig(packets=1, refuses_at=3)
     other, mine = contigo.Queue(rig.engine), rig.push(3)
     refused(contigo.ContigoError, lambda: other.push([rig.frames.take()]))
@@ -480,7 +480,7 @@ def a_refused_push_raises_in_the_other_queue():
     at_rest(rig)
 
 
-def stream_gives_frames_a_queue_brought_out():
+def test_stream_gives_frames_a_queue_brought_out():
     rig = Rig()
     kept = [rig.frames.take() for _ in range(SLOTS - 4)]
     stream = contigo.Stream(rig.engine, rig.frames)
@@ -496,25 +496,5 @@ def stream_gives_frames_a_queue_brought_out():
     at_rest(rig)
 
 
-TESTS = [
-    new_queue_gives_nothing_of_a_left_loop,
-    nor_does_the_next_loop_over_the_same_queue,
-    a_dropped_queue_s_ends_come_in_no_other,
-    a_dropped_queue_keeps_no_buffer_and_no_place,
-    old_runs_fault_is_not_a_new_queues,
-    two_queues_of_an_engine_give_each_its_own,
-    other_queues_stop_raises_in_the_loop,
-    engine_stop_and_job_end_raise_in_loop,
-    a_fault_is_raised_once,
-    ends_that_are_not_taken_have_a_bound,
-    ctrl_c_loses_no_end,
-    stream_and_queue_give_each_its_own,
-    a_child_of_fork_takes_no_ends_of_its_parent,
-    failing_operands_end_no_other_job,
-    a_refused_push_raises_in_the_other_queue,
-    stream_gives_frames_a_queue_brought_out,
-]
-
-
 if __name__ == "__main__":
-    sys.exit(run(TESTS, "ends"))
+    sys.exit(run(globals(), "ends"))

@@ -108,7 +108,7 @@ def in_a_child(things, queue):
         queue.put(repr(error))
 
 
-def a_child_of_fork_gets_nothing():
+def test_a_child_of_fork_gets_nothing():
     assert issubclass(contigo.ForkedError, contigo.ContigoError)
     device = contigo.Device("sim:zdma@5")
     region, other = device.memory("sim"), contigo.Device("sim:zdma")
@@ -141,4 +141,3 @@ def a_child_of_fork_gets_nothing():
     assert [flew.owner for flew in flying] == ["cpu"] * 2
     engine.start(bufs).wait()
     assert (np.asarray(bufs[1]) == 2).all()
-    return []

@@ -19,7 +19,7 @@ def rig_and_stream(**settings):
     return rig, contigo.Stream(rig.engine, rig.frames)
 
 
-def frames_before_fault_come_then_the_error():
+def test_frames_before_fault_come_then_the_error():
     rig, stream = rig_and_stream(error_at=20)
     assert not stream.is_running and stream.next(A_WHILE) is None, "nothing is started by looking"
     assert stream.start() == 8 and stream.is_running
@@ -37,7 +37,7 @@ def frames_before_fault_come_then_the_error():
     rig.at_rest()
 
 
-def a_fault_starts_nothing_before_it_is_told():
+def test_a_fault_starts_nothing_before_it_is_told():
     """The frames that had arrived by the stop come first. Until the error is raised, the device
     stays stopped. In a loop too."""
     for loop in [False, True]:
@@ -57,7 +57,7 @@ def a_fault_starts_nothing_before_it_is_told():
         rig.at_rest()
 
 
-def frame_failing_alone_stops_nothing():
+def test_frame_failing_alone_stops_nothing():
     rig, stream = rig_and_stream(fails_at=2)
     stream.start()
     assert [number(stream.next(A_WHILE)) for _ in range(2)] == [0, 1]
@@ -86,7 +86,7 @@ def frame_failing_alone_stops_nothing():
     rig.at_rest()
 
 
-def nothing_that_comes_late_stops_it():
+def test_nothing_that_comes_late_stops_it():
     rig, stream = rig_and_stream(packets=2)
     stream.start()
     assert [number(stream.next(A_WHILE)) for _ in range(2)] == [0, 1]
@@ -98,7 +98,7 @@ def nothing_that_comes_late_stops_it():
     rig.at_rest()
 
 
-def a_frame_is_exactly_the_bytes_received():
+def test_a_frame_is_exactly_the_bytes_received():
     rig, stream = rig_and_stream(short_every=3)
     stream.start()
     for expected in range(30):
@@ -117,7 +117,7 @@ def a_frame_is_exactly_the_bytes_received():
     rig.at_rest()
 
 
-def where_it_runs_dry_is_counted():
+def test_where_it_runs_dry_is_counted():
     """As Rust counts it: by the channel where it tells, else where the last job ended before the
     next one was pushed."""
     for depth, dry in [(1, 19), (2, 0), (8, 0)]:
@@ -130,7 +130,7 @@ def where_it_runs_dry_is_counted():
         rig.at_rest()
 
 
-def a_frame_that_is_kept_is_the_pool_s_later():
+def test_a_frame_that_is_kept_is_the_pool_s_later():
     rig, stream = rig_and_stream(depth=4)
     stream.start()
     kept = [np.asarray(stream.next(A_WHILE)) for _ in range(SLOTS)]
@@ -147,7 +147,7 @@ def a_frame_that_is_kept_is_the_pool_s_later():
     rig.at_rest()
 
 
-def a_stop_in_a_loop_ends_it():
+def test_a_stop_in_a_loop_ends_it():
     rig, stream = rig_and_stream()
     seen = []
     for frame in stream:
@@ -163,7 +163,7 @@ def a_stop_in_a_loop_ends_it():
     rig.at_rest()
 
 
-def stuck_stream_keeps_frames_until_reset():
+def test_stuck_stream_keeps_frames_until_reset():
     rig, stream = rig_and_stream(stuck=1, packets=4)
     stream.start()
     assert number(stream.next(A_WHILE)) == 0
@@ -181,7 +181,7 @@ def stuck_stream_keeps_frames_until_reset():
     rig.at_rest()
 
 
-def a_stream_that_is_dropped_is_stopped():
+def test_a_stream_that_is_dropped_is_stopped():
     rig, stream = rig_and_stream()
     stream.start()
     number(stream.next(A_WHILE))
@@ -206,7 +206,7 @@ def a_stream_that_is_dropped_is_stopped():
     rig.at_rest()
 
 
-def a_child_of_fork_stops_nothing():
+def test_a_child_of_fork_stops_nothing():
     rig, stream = rig_and_stream()
     stream.start()
     number(stream.next(A_WHILE))
@@ -221,7 +221,7 @@ def a_child_of_fork_stops_nothing():
     rig.at_rest()
 
 
-def what_is_refused_goes_back_to_the_pool():
+def test_what_is_refused_goes_back_to_the_pool():
     rig = Rig()
     elsewhere = contigo.open_memory("sim", 1 << 16).pool(PACKET, "uint8", 3)
     stream = contigo.Stream(rig.engine, elsewhere)
@@ -248,7 +248,7 @@ def what_is_refused_goes_back_to_the_pool():
     assert frames.free == 1
 
 
-def ctrl_c_loses_no_frame():
+def test_ctrl_c_loses_no_frame():
     """Wherever it comes in `next`, the frame that it had taken comes next."""
     where = set()
     for step in range(1, 1000):
@@ -272,22 +272,5 @@ def ctrl_c_loses_no_frame():
     assert where >= {"next", "_before", "_frame", "_arm"}, where
 
 
-TESTS = [
-    frames_before_fault_come_then_the_error,
-    a_fault_starts_nothing_before_it_is_told,
-    frame_failing_alone_stops_nothing,
-    nothing_that_comes_late_stops_it,
-    a_frame_is_exactly_the_bytes_received,
-    where_it_runs_dry_is_counted,
-    a_frame_that_is_kept_is_the_pool_s_later,
-    a_stop_in_a_loop_ends_it,
-    stuck_stream_keeps_frames_until_reset,
-    a_stream_that_is_dropped_is_stopped,
-    a_child_of_fork_stops_nothing,
-    what_is_refused_goes_back_to_the_pool,
-    ctrl_c_loses_no_frame,
-]
-
-
 if __name__ == "__main__":
-    sys.exit(run(TESTS, "rules"))
+    sys.exit(run(globals(), "rules"))

@@ -17,7 +17,7 @@ from common import ROOT, Skipped, by_own_build, in_threads, refused
 from memory import REGION, Copies, array, pointer
 
 
-def tvm_relax():
+def test_tvm_relax():
     """A model compiled by LLVM: its inputs and its outputs lie here, and its kernels see these
     pointers."""
     import tvm
@@ -75,17 +75,17 @@ def tvm_relax():
     return rows
 
 
-def digits_by_an_accelerator_and_tvm():
+def test_digits_by_an_accelerator_and_tvm():
     """On gemm8, whose driver is in an example: in a build of one's own."""
     return json.loads(by_own_build("digits.py", "tvm"))
 
 
-def digits_by_an_accelerator_and_pytorch():
+def test_digits_by_an_accelerator_and_pytorch():
     pytorch()
     return json.loads(by_own_build("digits.py", "torch"))
 
 
-def onnx_runtime():
+def test_onnx_runtime():
     """I/O binding: input and output of a session lie here."""
     import onnxruntime
     from onnx import TensorProto, helper
@@ -123,7 +123,7 @@ def pytorch():
     return torch
 
 
-def torch_both_ways():
+def test_torch_both_ways():
     """Every type and alignment; the results of PyTorch lie here."""
     torch = pytorch()
     rows = []
@@ -187,7 +187,7 @@ def torch_both_ways():
     return rows
 
 
-def torch_lets_go_on_another_thread():
+def test_torch_lets_go_on_another_thread():
     """A tensor, and an array imported from one, dropped on threads that did not make them. The
     buffer is free when the last is gone."""
     torch = pytorch()
@@ -212,10 +212,9 @@ def torch_lets_go_on_another_thread():
     assert buf.views == 0, buf.views
     with buf.give(reads=False):
         refused(BufferError, lambda: torch.from_dlpack(buf), "a device has this buffer")
-    return []
 
 
-def memory_that_cuda_pinned():
+def test_memory_that_cuda_pinned():
     """On a driver that stands in for NVIDIA's, found as that one is. A program looks for it once,
     so this is a process of its own."""
     fake = os.environ.get("CONTIGO_FAKE_CUDA")
@@ -235,7 +234,7 @@ def memory_that_cuda_pinned():
     return [*rows, ("TVM", "the GPU's view of it", 256, True, 0)]
 
 
-def memory_of_vulkan_and_opencl():
+def test_memory_of_vulkan_and_opencl():
     """Each in a process of its own, because a driver brings its compiler."""
     program, rows, missing = Path(__file__).with_name("any_gpu.py"), [], []
     for name, words in (("vulkan", "a VkBuffer and an offset"), ("opencl", "a cl_mem and an offset")):
@@ -266,15 +265,3 @@ def example(*words):
     ran = subprocess.run([sys.executable, ROOT / "docs" / "examples" / name, *arguments], capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stderr or ran.stdout
     return ran.stdout
-
-
-FRAMEWORKS = [
-    tvm_relax,
-    digits_by_an_accelerator_and_tvm,
-    onnx_runtime,
-    torch_both_ways,
-    torch_lets_go_on_another_thread,
-    digits_by_an_accelerator_and_pytorch,
-    memory_that_cuda_pinned,
-    memory_of_vulkan_and_opencl,
-]

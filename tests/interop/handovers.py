@@ -43,7 +43,7 @@ def inside(capsule):
     return ctypes.cast(structure(capsule, b"dltensor_versioned"), ctypes.POINTER(Versioned)).contents
 
 
-def a_device_s_view_is_what_was_handed_over():
+def test_a_device_s_view_is_what_was_handed_over():
     region = contigo.open_memory("sim")
     buf, other = region.allocate(25, "uint8"), region.allocate(1, "uint8")
     # Neither has a part of the other's line: one is a device's while the CPU writes the other.
@@ -64,10 +64,9 @@ def a_device_s_view_is_what_was_handed_over():
                 refused(BufferError, handover.__dlpack__)
         assert region.stats()["bytes_synced_for_cpu"] - before == written, "whole lines, of what may have been written"
         assert np.asarray(other)[0] == 7
-    return []
 
 
-def a_device_reads_or_writes():
+def test_a_device_reads_or_writes():
     """`give` says it from the device's side, and both is what is not said."""
     buf = contigo.open_memory("sim", 1 << 16).allocate(64, "uint8")
     refused(ValueError, lambda: buf.give(reads=False, writes=False), "reads, or writes, or both")
@@ -79,7 +78,3 @@ def a_device_reads_or_writes():
         assert buf.owner == "device"
         buf.take_back()
     assert [buf.reads().direction, buf.writes().direction, buf.updates().direction] == ["reads", "writes", "both"]
-    return []
-
-
-HANDOVERS = [a_device_s_view_is_what_was_handed_over, a_device_reads_or_writes]

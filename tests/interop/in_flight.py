@@ -13,7 +13,7 @@ from common import in_threads, microseconds, refused
 from jobs import copier, filled, owners
 
 
-def a_queue_s_loop_loses_nothing():
+def test_a_queue_s_loop_loses_nothing():
     device, region = copier()
     pairs = [(filled(region, [number] * 16), filled(region, [0] * 16)) for number in range(1, 6)]
     left = iter(pairs)
@@ -46,7 +46,6 @@ def a_queue_s_loop_loses_nothing():
             queue.push(pairs[2])
         assert len(queue) == 0 and owners(*pairs[2]) == ["cpu"] * 2
         assert queue.counts["cancelled"] + queue.counts["completed"] == queue.counts["pushed"]
-    return []
 
 
 def streams(region, engine, slots=4, **more):
@@ -61,7 +60,7 @@ def streams(region, engine, slots=4, **more):
     return contigo.Stream(engine, frames, operands=operands, **more), frames, sources
 
 
-def a_stream_s_loop_loses_nothing():
+def test_a_stream_s_loop_loses_nothing():
     device, region = copier()
     engine = device.driver("zdma")
     stream, frames, sources = streams(region, engine)
@@ -107,7 +106,17 @@ def a_stream_s_loop_loses_nothing():
         assert (part.shape, part.dtype, part.nbytes, np.asarray(part).nbytes) == (shape, dtype, nbytes, nbytes)
     assert buf._first(7).reads().nbytes == 7 and engine.start([buf._first(7), sources.take()]).wait()
     refused(ValueError, lambda: buf._first(1025), "1025")
-    return []
+
+
+def test_a_frame_without_its_packet_s_end_is_marked():
+    device = contigo.Device("sim:axi_dma_camera")
+    region = device.memory("sim", 1 << 20)
+    engine = device.driver("axi_dma", memory=region, channel=1)
+    # Packets of 4 KiB, in frames of one KiB.
+    stream = contigo.Stream(engine, region.pool(1024, "uint8", 8))
+    assert stream.last is None
+    lasts = [stream.last for _, frame in zip(range(8), stream) if frame.nbytes == 1024]
+    assert lasts == [False, False, False, True] * 2, lasts
 
 
 class Announced:
@@ -165,7 +174,7 @@ class OneOfTwo(Announced):
         return self.whole.arm()
 
 
-def two_queues_wait_for_one_interrupt():
+def test_two_queues_wait_for_one_interrupt():
     """Neither forgets the interrupt that the other sleeps for, nor takes its place."""
 
     async def together():
@@ -193,10 +202,9 @@ def two_queues_wait_for_one_interrupt():
         assert not asyncio.get_running_loop().remove_reader(engine.read), "a reader is left"
 
     asyncio.run(together())
-    return []
 
 
-def an_event_loop_waits_for_the_interrupt():
+def test_an_event_loop_waits_for_the_interrupt():
     async def loop(engine, timeout, count):
         seen = []
         async for done in contigo.Queue(engine, timeout=timeout):
@@ -251,10 +259,9 @@ def an_event_loop_waits_for_the_interrupt():
 
     for test in (ended_later, never_ended, interrupt_was_lost, none_comes, cancelled):
         asyncio.run(test())
-    return []
 
 
-def tasks_await_a_core_s_interrupt():
+def test_tasks_await_a_core_s_interrupt():
     """The same one, and neither forgets that of the other."""
 
     async def together():
@@ -285,10 +292,9 @@ def tasks_await_a_core_s_interrupt():
                 raise AssertionError("it has no limit")
 
     asyncio.run(together())
-    return []
 
 
-def event_loop_looks_without_interrupt():
+def test_event_loop_looks_without_interrupt():
     device, region = copier()
     engine = device.driver("zdma")
     assert engine.arm() is None
@@ -302,10 +308,9 @@ def event_loop_looks_without_interrupt():
 
     refused(ZeroDivisionError, lambda: asyncio.run(work()))
     assert frames.free == 4 == sources.free and engine.in_flight == 0
-    return []
 
 
-def threads_share_an_engine():
+def test_threads_share_an_engine():
     """Each thread has its own jobs, and takes turns with the others on a device that takes one at a
     time."""
     device, region = copier()
@@ -322,10 +327,9 @@ def threads_share_an_engine():
 
     in_threads(*[lambda seed=seed: work(seed) for seed in range(4)])
     assert not wrong and engine.counts["completed"] == 2000, (wrong, engine.counts)
-    return []
 
 
-def cost_of_a_job():
+def test_cost_of_a_job():
     device, region = copier()
     engine, operands = device.driver("zdma"), [region.allocate(16, "uint8"), region.allocate(16, "uint8")]
     queue = contigo.Queue(engine)
@@ -338,16 +342,3 @@ def cost_of_a_job():
     print(f"a job: start and wait {job:.2f} us; a queue's push and next {frame:.2f} us (the model's copy of 16 bytes included)", file=sys.stderr)
     # 3 us are the aim, on a machine that does nothing else.
     assert job < 30, job
-    return []
-
-
-IN_FLIGHT = [
-    a_queue_s_loop_loses_nothing,
-    a_stream_s_loop_loses_nothing,
-    an_event_loop_waits_for_the_interrupt,
-    two_queues_wait_for_one_interrupt,
-    tasks_await_a_core_s_interrupt,
-    event_loop_looks_without_interrupt,
-    threads_share_an_engine,
-    cost_of_a_job,
-]

@@ -1,6 +1,6 @@
 """Contigo's memory in real frameworks: whose pointer do they see, and is anything copied?
 
-Each test returns rows of the table: framework, direction, alignment, same pointer, bytes copied.
+A test may return rows of the table: framework, direction, alignment, same pointer, bytes copied.
 Run by tests/interop/run, which passes on words: only the tests whose names have one of them are
 run, or all where there is none.
 """
@@ -8,21 +8,20 @@ run, or all where there is none.
 import json
 import sys
 
-from common import Skipped, by_own_build
-from cores import CORES_TESTS
-from counted import COUNTED
-from documents import programs_of_documents_run
-from door import DOOR
-from forked import a_child_of_fork_gets_nothing
-from frameworks import FRAMEWORKS
-from handovers import HANDOVERS
-from in_flight import IN_FLIGHT
-from jobs import JOBS
-from kernels import KERNELS
-from loaded import LOADED
-from memory import MEMORY
-from overlays import OVERLAYS
-from wheels import a_board_runs_the_examples, a_wheel_for_a_board, examples_run
+import counted
+import documents
+import door
+import forked
+import frameworks
+import handovers
+import in_flight
+import jobs
+import kernels
+import loaded
+import memory
+import overlays
+import wheels
+from common import Skipped, by_own_build, tests_of
 
 
 def own_build(name, output, *runs):
@@ -32,35 +31,20 @@ def own_build(name, output, *runs):
     def test():
         for run in runs:
             assert output in by_own_build(*run), run
-        return []
 
     test.__name__ = name
     return test
 
 
+MODULES = [memory, handovers, door, jobs, in_flight, kernels, overlays, loaded, forked, frameworks, counted, documents, wheels]
 TESTS = [
-    *MEMORY,
-    *HANDOVERS,
-    *DOOR,
-    *JOBS,
-    *CORES_TESTS,
-    *IN_FLIGHT,
-    *KERNELS,
-    *OVERLAYS,
-    *LOADED,
+    *(test for module in MODULES for test in tests_of(vars(module))),
     own_build("a_channel_that_fails_loses_nothing", " channels\n", ["channels.py"]),
     own_build("a_loop_that_is_left_loses_nothing", " loops\n", ["loops.py"]),
     own_build("a_queue_gives_the_ends_of_its_own_jobs", " ends\n", ["ends.py"]),
     own_build("a_stream_keeps_the_runtime_s_rules", " rules\n", ["frames.py"]),
     own_build("no_refusal_waits_for_a_destructor", " refusals\n", ["locks.py", "alone"]),
     own_build("threads_that_are_refused_all_go_on", " calls in ", ["locks.py", "threads", "3"], ["locks.py", "mixed", "5"]),
-    a_child_of_fork_gets_nothing,
-    *FRAMEWORKS,
-    *COUNTED,
-    examples_run,
-    programs_of_documents_run,
-    a_wheel_for_a_board,
-    a_board_runs_the_examples,
 ]
 
 
@@ -71,7 +55,7 @@ def main():
     table, failed, skipped = [], 0, 0
     for test in tests:
         try:
-            rows = test()
+            rows = test() or []
             wrong = [row for row in rows if row[3] is False or row[4] != 0]
             assert not wrong, f"another pointer, or a copy: {wrong}"
             table += rows

@@ -31,7 +31,7 @@ def owners(*bufs):
     return [buf.owner for buf in bufs]
 
 
-def a_job_copies_and_says_its_end():
+def test_a_job_copies_and_says_its_end():
     device, region = copier()
     source, target = filled(region, range(64)), filled(region, [0] * 64)
     with device.driver("zdma") as engine:
@@ -57,10 +57,9 @@ def a_job_copies_and_says_its_end():
         counts = engine.counts
         assert (counts["pushed"], counts["completed"], counts["cancelled"]) == (3, 3, 0), counts
     refused(contigo.ContigoError, lambda: engine.start([source, target]), "closed")
-    return []
 
 
-def a_refused_job_leaves_its_buffers():
+def test_a_refused_job_leaves_its_buffers():
     device, region = copier()
     a, b, small = filled(region, range(64)), filled(region, [0] * 64), filled(region, [0])
     engine = device.driver("zdma")
@@ -85,10 +84,9 @@ def a_refused_job_leaves_its_buffers():
     refused(contigo.ContigoError, lambda: engine.start([small, elsewhere]), "jobs in flight: 1")
     job.wait()
     assert (np.asarray(b) == range(64)).all()
-    return []
 
 
-def a_driver_has_the_device_alone():
+def test_a_driver_has_the_device_alone():
     device, region = copier()
     refused(ValueError, lambda: device.driver("vta"), 'there is no driver "vta"', "zdma", "pl330")
     refused(contigo.ContigoError, lambda: device.driver("zdma", speed=3), "setting")
@@ -113,10 +111,9 @@ def a_driver_has_the_device_alone():
     with device.driver("pl330", memory=region, channel=2) as engine:
         engine.start([a, b]).wait()
     assert (np.asarray(b) == range(64)).all()
-    return []
 
 
-def channels_share_a_device():
+def test_channels_share_a_device():
     """Two channels of one controller are in flight, and one is stopped while the other goes on."""
     device, region = copier(name="sim:pl330")
     jobs = [(filled(region, range(1000)), filled(region, [-1] * 1000)) for _ in range(2)]
@@ -144,10 +141,9 @@ def channels_share_a_device():
     refused(contigo.ContigoError, lambda: device.read32(0), "has a driver")
     second.close()
     assert device.read32(0) == 0
-    return []
 
 
-def registers_have_names():
+def test_registers_have_names():
     """A driver of one's own in Python, by registers: a copy."""
     device = contigo.Device("sim:zdma", registers=ZDMA)
     region = device.memory("sim", 1 << 20)
@@ -175,10 +171,9 @@ def registers_have_names():
     assert time.monotonic() - begun < 5
     refused(contigo.ContigoError, device.fileno, "interrupt=True")
     assert device.arm() is None and device.window_bytes >= 0x204
-    return []
 
 
-def python_s_signals_end_a_wait():
+def test_python_s_signals_end_a_wait():
     """Ctrl-C, while a register is waited for that never comes."""
     device = contigo.Device("sim:zdma")
 
@@ -195,10 +190,9 @@ def python_s_signals_end_a_wait():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
-    return []
 
 
-def a_job_lets_other_threads_go_on():
+def test_a_job_lets_other_threads_go_on():
     """Python's lock is not held while a device works."""
     device, region = copier(48 << 20)
     source, target = region.allocate(20 << 20, "uint8"), region.allocate(20 << 20, "uint8")
@@ -218,10 +212,9 @@ def a_job_lets_other_threads_go_on():
     thread.join()
     meanwhile = [tick for tick in ticks if begun < tick < ended]
     assert len(meanwhile) > (ended - begun) * 100, f"{len(meanwhile)} ticks in {ended - begun:.3f} s"
-    return []
 
 
-def a_job_that_is_late_is_stopped():
+def test_a_job_that_is_late_is_stopped():
     device, region = copier(40 << 20)
     source, target = region.allocate(16 << 20, "uint8"), region.allocate(16 << 20, "uint8")
     engine = device.driver("zdma")
@@ -247,16 +240,3 @@ def a_job_that_is_late_is_stopped():
     del job
     gc.collect()
     assert owners(source, target) == ["cpu"] * 2
-    return []
-
-
-JOBS = [
-    a_job_copies_and_says_its_end,
-    a_refused_job_leaves_its_buffers,
-    a_driver_has_the_device_alone,
-    channels_share_a_device,
-    registers_have_names,
-    python_s_signals_end_a_wait,
-    a_job_lets_other_threads_go_on,
-    a_job_that_is_late_is_stopped,
-]

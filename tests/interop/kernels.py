@@ -34,7 +34,7 @@ def kernel_of_a_board(**more):
     return device.kernel(SOURCE, **more), region
 
 
-def a_kernel_is_called_like_a_function():
+def test_a_kernel_is_called_like_a_function():
     kernel, region = kernel_of_a_board()
     source, target = filled(region, range(64)), filled(region, [0] * 64)
     assert repr(kernel) == "contigo.Kernel(copy(from, to, n), 0 in flight)" and kernel.map.arguments == ["from", "to", "n"]
@@ -58,10 +58,9 @@ def a_kernel_is_called_like_a_function():
     assert owners(source, target) == ["cpu"] * 2
     kernel.close()
     refused(contigo.ContigoError, lambda: kernel(source, target, 4), "closed")
-    return []
 
 
-def a_kernel_stands_behind_a_gate():
+def test_a_kernel_stands_behind_a_gate():
     device = contigo.Device("sim:ap_ctrl_gated")
     region = device.memory("sim", 1 << 20)
     source, target = filled(region, range(64)), filled(region, [0] * 64)
@@ -74,10 +73,9 @@ def a_kernel_stands_behind_a_gate():
         assert kernel(source, target, 16) == 16
     # Bit 0 and no other: idle, open, no error.
     assert device[0x10010] == 1
-    return []
 
 
-def a_kernel_s_jobs_follow_one_another():
+def test_a_kernel_s_jobs_follow_one_another():
     """A chain takes a job while the one before it goes on."""
     kernel, region = kernel_of_a_board()
     pairs = [(filled(region, [number] * 256), filled(region, [0] * 256)) for number in range(8)]
@@ -106,10 +104,9 @@ def a_kernel_s_jobs_follow_one_another():
             pass
         assert len(queue) == 0 and all(owners(*pair) == ["cpu"] * 2 for pair in pairs)
         assert jobs[0].done() and jobs[1].done() and kernel(*pairs[3], n=4) == 4
-    return []
 
 
-def maps_come_from_files():
+def test_maps_come_from_files():
     header = contigo.KernelMap(FILES / "xfilter_hw.h", directions={"from_r": "reads", "to_r": "writes"}, lengths={"to_r": "2*n"})
     assert header.name == "FILTER" and header.arguments == ["from_r", "to_r", "n", "mode"], header
     assert [each["name"] for each in header.results] == ["ap_return", "peak"]
@@ -129,10 +126,9 @@ def maps_come_from_files():
     device = contigo.Device("sim:ap_ctrl", registers=contigo.KernelMap(SOURCE).registers)
     device["n"], device["to"] = 77, 0x1_2345_6780
     assert device[0x30] == 77 == device["n"] and device["to"] == 0x1_2345_6780 and device["CTRL"] & 4
-    return []
 
 
-def a_device_that_will_not_stop_raises():
+def test_a_device_that_will_not_stop_raises():
     """A kernel cannot be aborted, and this one is given too little time to end. Its job ends
     meanwhile."""
     device = contigo.Device("sim:ap_ctrl")
@@ -151,10 +147,9 @@ def a_device_that_will_not_stop_raises():
     del job, kernel
     gc.collect()
     assert pool.free == 4
-    return []
 
 
-def a_map_that_is_not_the_kernel_s_is_an_error():
+def test_a_map_that_is_not_the_kernel_s_is_an_error():
     """The map says 16 bytes, and the kernel copies as many as its argument says."""
     pointers = [{**each, "bytes": "16"} for each in COPY["pointers"]]
     for hs in (False, True):
@@ -179,10 +174,9 @@ def a_map_that_is_not_the_kernel_s_is_an_error():
         assert kernel(*short, 64) == 64, "a test provokes it"
         device.allow_wrong_accesses(False)
         refused(contigo.DeviceError, lambda: kernel(*short, 64), *why)
-    return []
 
 
-def numbers_have_c_s_bits():
+def test_numbers_have_c_s_bits():
     from contigo.kernel import _words
 
     assert _words("n", -1, 32) == [0xFFFF_FFFF] and _words("n", -1, 8) == [0xFF] and _words("n", 1 << 40, 64) == [0, 256]
@@ -191,10 +185,9 @@ def numbers_have_c_s_bits():
     refused(TypeError, lambda: _words("n", 0.5, 16), "no float")
     assert _words("x", 3, 32, True) == [0x4040_0000] and _words("n", 3, 32, False) == [3], "an integer for a float is that float"
     refused(TypeError, lambda: _words("n", 250.0, 32, False), "n=250.0", "is an integer", "floats=['n']")
-    return []
 
 
-def a_kernel_tells_its_arguments_and_keeps_signs():
+def test_a_kernel_tells_its_arguments_and_keeps_signs():
     device = contigo.Device("sim:ap_ctrl")
     region = device.memory("sim", 1 << 20)
     small = {**COPY, "results": [{"name": "ap_return", "offset": 0x10, "bits": 8}]}
@@ -211,10 +204,9 @@ def a_kernel_tells_its_arguments_and_keeps_signs():
 
     names = _python_names(["from", "from_", "3x", "grid", "a[0]"], {"grid"})
     assert list(names) == ["from__", "from_", "_3x", "grid_", "a_0_"] and list(names.values())[3] == "grid"
-    return []
 
 
-def a_cell_runs_again():
+def test_a_cell_runs_again():
     device = contigo.Device("sim:ap_ctrl")
 
     def cell():
@@ -245,10 +237,9 @@ def a_cell_runs_again():
     cell()
     # A KernelMap has these already.
     refused(TypeError, lambda: device.kernel(contigo.KernelMap(SOURCE), signed=["ap_return"]), "signed: a KernelMap has them")
-    return []
 
 
-def a_buffer_is_read_and_written_in_place():
+def test_a_buffer_is_read_and_written_in_place():
     kernel, region = kernel_of_a_board()
     source, target = (region.allocate((4, 16), "i4") for _ in range(2))
     source[...] = 7
@@ -267,10 +258,9 @@ def a_buffer_is_read_and_written_in_place():
     for wrong in (lambda: target[0], lambda: target.__setitem__(0, 1)):
         refused(contigo.BufferError, wrong, "in a job")
     job.wait()
-    return []
 
 
-def a_job_is_awaited():
+def test_a_job_is_awaited():
     kernel, region = kernel_of_a_board()
     source, target = filled(region, range(64)), filled(region, [0] * 64)
 
@@ -310,19 +300,3 @@ def a_job_is_awaited():
 
         job = asyncio.run(waits())
         assert frame.owner == "cpu" and "cancelled" in repr(job), "the device was stopped"
-    return []
-
-
-KERNELS = [
-    a_buffer_is_read_and_written_in_place,
-    a_cell_runs_again,
-    a_job_is_awaited,
-    a_kernel_tells_its_arguments_and_keeps_signs,
-    a_kernel_is_called_like_a_function,
-    a_kernel_stands_behind_a_gate,
-    a_kernel_s_jobs_follow_one_another,
-    a_device_that_will_not_stop_raises,
-    maps_come_from_files,
-    a_map_that_is_not_the_kernel_s_is_an_error,
-    numbers_have_c_s_bits,
-]

@@ -31,7 +31,7 @@ def copies(device, name, **options):
     assert device.simulated["unowned_accesses"] == 0
 
 
-def a_driver_in_c_is_loaded():
+def test_a_driver_in_c_is_loaded():
     with tempfile.TemporaryDirectory() as folder:
         library = compiled(folder, CAPI / "examples" / "copier.c")
         before = os.getcwd()
@@ -52,14 +52,9 @@ def a_driver_in_c_is_loaded():
         refused(contigo.ArgumentError, lambda: contigo.load_driver(second), "there is a driver copier already", "new process")
         refused(contigo.NotFoundError, lambda: contigo.load_driver("libnone.so"), "libnone.so: cannot open shared object file")
         refused(contigo.NotFoundError, lambda: contigo.load_driver(sys.executable), "python")
-    return []
 
 
-def a_driver_in_rust_is_loaded():
+def test_a_driver_in_rust_is_loaded():
     assert contigo.load_driver(os.environ["CONTIGO_COPIER"]) == "my-copier"
     with contigo.Device("sim:zdma") as device:
         copies(device, "my-copier")
-    return []
-
-
-LOADED = [a_driver_in_c_is_loaded, a_driver_in_rust_is_loaded]

@@ -19,7 +19,7 @@ from contigo import _contigo
 A_LONG_TIME = 3600.0
 
 
-def a_fault_ends_a_loop():
+def test_a_fault_ends_a_loop():
     rig, seen = Rig(error_at=5), []
 
     def loop():
@@ -95,7 +95,7 @@ def left(over, leave, wait):
         assert leave not in ENDS
 
 
-def a_loop_that_is_left_stops_the_ring():
+def test_a_loop_that_is_left_stops_the_ring():
     for leave, wait in WAYS:
         rig = Rig()
         rig.push()
@@ -111,7 +111,7 @@ def a_loop_that_is_left_stops_the_ring():
         rig.at_rest()
 
 
-def a_loop_over_one_that_will_not_stop_raises():
+def test_a_loop_over_one_that_will_not_stop_raises():
     for leave, wait in WAYS:
         for over in [lambda rig: rig.push() and rig.queue, lambda rig: contigo.Stream(rig.engine, rig.frames)]:
             rig = Rig(stuck=1, packets=4)
@@ -131,7 +131,7 @@ def a_loop_over_one_that_will_not_stop_raises():
             rig.at_rest()
 
 
-def a_loop_outlives_its_engine():
+def test_a_loop_outlives_its_engine():
     """An engine that is closed with a loop at work ends the loop, and nothing hangs."""
     for over in [lambda rig: rig.push() and rig.queue, lambda rig: contigo.Stream(rig.engine, rig.frames)]:
         rig = Rig()
@@ -157,7 +157,7 @@ def counted_by_an_event_loop(over):
     return asyncio.run(loop())
 
 
-def stolen_interrupt_costs_no_timeout():
+def test_stolen_interrupt_costs_no_timeout():
     """By another thread's wait, another thread's event loop, or that of another channel: here it is
     never readable."""
     rig = Rig(taken=1)
@@ -170,7 +170,7 @@ def stolen_interrupt_costs_no_timeout():
     rig.at_rest()
 
 
-def a_stop_ends_a_loop_that_waits():
+def test_a_stop_ends_a_loop_that_waits():
     """In another thread or task, and at once. By the queue's own stop it ends, and by another's it
     raises."""
     told = (contigo.ContigoError, "cancelled: another")
@@ -236,7 +236,7 @@ def a_stop_ends_a_loop_that_waits():
         ended(asyncio.run(together(rig, stop)), error, number)
 
 
-def a_limit_is_from_0_to_an_hour():
+def test_a_limit_is_from_0_to_an_hour():
     """None is no limit, and every wait has one: in a thread, and in an event loop."""
     for wrong, error, words in [
         (None, TypeError, "None: seconds, from 0 to 3600"),
@@ -263,16 +263,5 @@ def a_limit_is_from_0_to_an_hour():
         rig.at_rest()
 
 
-TESTS = [
-    stolen_interrupt_costs_no_timeout,
-    a_stop_ends_a_loop_that_waits,
-    a_limit_is_from_0_to_an_hour,
-    a_fault_ends_a_loop,
-    a_loop_that_is_left_stops_the_ring,
-    a_loop_over_one_that_will_not_stop_raises,
-    a_loop_outlives_its_engine,
-]
-
-
 if __name__ == "__main__":
-    sys.exit(run(TESTS, "loops"))
+    sys.exit(run(globals(), "loops"))

@@ -29,7 +29,7 @@ class Copies:
         self.bytes = REGION.stats()["bytes_copied"] - self.before
 
 
-def numpy_both_ways():
+def test_numpy_both_ways():
     rows = []
     for dtype in ["int8", "uint8", "int32", "float16", "float32", "float64", "complex64", "bool"]:
         buf = REGION.allocate((4, 16), dtype)
@@ -56,7 +56,7 @@ def numpy_both_ways():
     return rows
 
 
-def dtypes_are_numpy_s():
+def test_dtypes_are_numpy_s():
     """By each name that NumPy has for them, and never in another byte order than they are in."""
     short = ["u1", "i1", "u2", "i2", "<i4", "=u4", "|u1", "u8", "f2", "f4", "<f8", "c8", "?", "b1"]
     for one in [*short, "I", "double", "single", "B", int, float, np.int16, np.dtype("<u4"), np.dtype("=f4"), bool]:
@@ -68,10 +68,9 @@ def dtypes_are_numpy_s():
     assert REGION.allocate(4).dtype == "uint32"
     for wrong in [-1, (4, -2)]:
         refused(ValueError, lambda: REGION.allocate(wrong), f"shape {wrong}", "0 or more")
-    return []
 
 
-def a_view_blocks_the_device():
+def test_a_view_blocks_the_device():
     buf = REGION.allocate(64, "float32")
     one = np.asarray(buf)
     two = np.from_dlpack(buf)
@@ -93,10 +92,9 @@ def a_view_blocks_the_device():
     refused(BufferError, buf.freebuffer, "freed")
     refused(MemoryError, lambda: REGION.allocate(1 << 40, "uint8"), str(1 << 40))
     refused(BufferError, lambda: REGION.allocate((1 << 40, 1 << 40), "uint8"), "size")
-    return []
 
 
-def a_handover_is_the_device_s_until_its_own_end():
+def test_a_handover_is_the_device_s_until_its_own_end():
     """An old hand-over ends no other, and a block that an exception ends says nothing of the
     device."""
     buf = REGION.allocate(64, "uint8")
@@ -120,10 +118,9 @@ def a_handover_is_the_device_s_until_its_own_end():
     buf.sync_from_device()
     refused(BufferError, current.take_back, "no device has this buffer")
     assert buf.owner == "cpu"
-    return []
 
 
-def memory_comes_back():
+def test_memory_comes_back():
     """Freed memory is used again: a loop of frames has one place, and pieces become one again."""
     addresses = set()
     for _ in range(1000):
@@ -140,10 +137,9 @@ def memory_comes_back():
     frames = [pool.take() for _ in range(24)]
     del pool, pieces[::2], pieces, frames
     assert region.allocate(1 << 20, "uint8").nbytes == region.size
-    return []
 
 
-def a_pool_s_arrays_come_and_go():
+def test_a_pool_s_arrays_come_and_go():
     """Equal arrays of the runtime's own pool: as many as there are, and each comes back with its
     last reference."""
     pool = REGION.pool((3, 5), "float32", 3)
@@ -167,10 +163,9 @@ def a_pool_s_arrays_come_and_go():
     refused(ValueError, lambda: REGION.pool(16, "uint8", 0), "1")
     refused(ValueError, lambda: REGION.pool(16, "uint8", 1025), "1024")
     refused(MemoryError, lambda: REGION.pool(1 << 30, "uint8", 1024))
-    return []
 
 
-def deleters_on_other_threads():
+def test_deleters_on_other_threads():
     """Exports and releases from four threads, capsules that no consumer takes among them. Nothing
     is lost and nothing is freed twice."""
     buf = REGION.allocate((4, 16), "float32")
@@ -189,26 +184,12 @@ def deleters_on_other_threads():
     kept = [np.from_dlpack(buf)]
     in_threads(kept.clear)
     assert buf.views == 0
-    return []
 
 
-def cost_of_an_export():
+def test_cost_of_an_export():
     buf = REGION.allocate((1, 3, 224, 224), "float32")
 
     export = microseconds(lambda: buf.__dlpack__(max_version=(1, 0)))
     whole = microseconds(lambda: np.from_dlpack(buf))
     print(f"export and release: {export:.2f} us; np.from_dlpack and release: {whole:.2f} us", file=sys.stderr)
     assert export < 50, export
-    return []
-
-
-MEMORY = [
-    numpy_both_ways,
-    dtypes_are_numpy_s,
-    a_view_blocks_the_device,
-    a_handover_is_the_device_s_until_its_own_end,
-    memory_comes_back,
-    a_pool_s_arrays_come_and_go,
-    deleters_on_other_threads,
-    cost_of_an_export,
-]

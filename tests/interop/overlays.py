@@ -14,7 +14,7 @@ from common import ROOT, refused
 DESIGN = ROOT / "tests" / "tests" / "design" / "zynq.hwh"
 
 
-def a_design_has_its_cores():
+def test_a_design_has_its_cores():
     ol = contigo.Overlay(DESIGN, simulated=7)
     assert (ol.name, ol.chip, ol.soc, ol.tool, ol.fabric) == ("loop", "7z020", "Zynq-7000", "2022.1", "simulated")
     assert list(ol.ip_dict) == ["axi_dma_0", "scale_0", "audio/gain", "axi_intc_0"]
@@ -47,10 +47,9 @@ def a_design_has_its_cores():
                 refused(ValueError, lambda: read(odd), f"{odd}: it is no file, but a pipe or a device")
             refused(IsADirectoryError, lambda: read(folder), folder)
             refused(ValueError, lambda: read(Path(folder, "long.hwh")), "it has 33554433 bytes, and no design")
-    return []
 
 
-def a_dma_sends_and_receives():
+def test_a_dma_sends_and_receives():
     with contigo.Overlay(DESIGN, simulated=7) as ol:
         dma = ol.axi_dma_0
         a, b = dma.allocate(5000, "uint8"), dma.allocate(8192, "uint8")
@@ -74,10 +73,9 @@ def a_dma_sends_and_receives():
         assert dma.recv(b) == 1000, "the rest, which is the packet's end"
         counts = dma.device.simulated
         assert counts["unowned_accesses"] == counts["stray_accesses"] == 0, counts
-    return []
 
 
-def a_kernel_is_a_function():
+def test_a_kernel_is_a_function():
     with contigo.Overlay(DESIGN, simulated=7) as ol:
         scale = ol.scale_0
         assert scale.arguments == ["from_r", "to_r", "n"]
@@ -87,10 +85,9 @@ def a_kernel_is_a_function():
         scale.describe(directions={"from_r": "reads", "to_r": "writes"}, lengths={"from_r": "n", "to_r": "n"})
         assert scale(from_r=a, to_r=b, n=10) == 10 and scale.start(a, b, 20).wait().words[0] == 20
         refused(contigo.ContigoError, lambda: scale(a.reads(10), b, 20))
-    return []
 
 
-def a_kernel_of_either_protocol_has_a_model():
+def test_a_kernel_of_either_protocol_has_a_model():
     with tempfile.TemporaryDirectory() as folder:
         hwh = Path(folder, "hs.hwh")
         hwh.write_text(DESIGN.read_text().replace("AP_CONTINUE", "RESERVED_4"))
@@ -101,10 +98,9 @@ def a_kernel_of_either_protocol_has_a_model():
             assert scale(a, b, 100) == 100 and (np.asarray(b) == 5).all()
         hwh.write_text(DESIGN.read_text().replace("AP_START", "AP_GO"))
         refused(contigo.UnsupportedError, contigo.Overlay(hwh, simulated=7).scale_0, "has no field AP_START")
-    return []
 
 
-def another_engine_takes_jobs():
+def test_another_engine_takes_jobs():
     with contigo.Overlay(DESIGN.with_name("zynqmp.hwh"), simulated=7) as ol:
         copy = ol.axi_cdma_0
         assert copy.port[0] == "zynqmp-hp2" and dict(copy.facts["settings"])["address_bits"] == 32
@@ -115,10 +111,9 @@ def another_engine_takes_jobs():
         for job in [ol.capture.writer.driver, ol.capture.writer]:
             refused(contigo.UnsupportedError, job, "has no driver here: use its registers")
         assert "say which port it is, and whether it does" in ol.capture.writer.facts["no_port"]
-    return []
 
 
-def untold_port_is_the_programs_to_say():
+def test_untold_port_is_the_programs_to_say():
     hwh = DESIGN.read_text()
     asks = next(each for each in hwh.splitlines() if "GMEM_USER_VALUE" in each)
     with tempfile.TemporaryDirectory() as folder:
@@ -132,10 +127,9 @@ def untold_port_is_the_programs_to_say():
             raise AssertionError("there is no such core here")
         except (contigo.DeviceError, contigo.NotFoundError):
             pass
-    return []
 
 
-def what_is_not_here_is_said_and_not_touched():
+def test_what_is_not_here_is_said_and_not_touched():
     ol = contigo.Overlay(DESIGN)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -158,7 +152,6 @@ def what_is_not_here_is_said_and_not_touched():
         raise AssertionError("no job, no interrupt")
     except (contigo.UnsupportedError, contigo.TimeoutError):
         pass
-    return []
 
 
 def written(folder, *cores):
@@ -181,7 +174,7 @@ def untouched(core):
     assert counts["unowned_accesses"] == counts["stray_accesses"] == 0, counts
 
 
-def an_mcdma_sends_and_receives_by_channel():
+def test_an_mcdma_sends_and_receives_by_channel():
     with tempfile.TemporaryDirectory() as folder:
         parameters = {"C_NUM_MM2S_CHANNELS": 2, "C_NUM_S2MM_CHANNELS": 2}
         hwh = written(folder, ("mcdma", "xilinx.com:ip:axi_mcdma:1.1", parameters))
@@ -207,10 +200,9 @@ def an_mcdma_sends_and_receives_by_channel():
             assert len(mcdma.sendchannels) == 2
             refused(contigo.ArgumentError, lambda: mcdma.send(a, 2), "mcdma.sendchannels has 2 channels, from 0, and no 2")
             untouched(mcdma)
-    return []
 
 
-def a_vdma_sends_and_receives_frames():
+def test_a_vdma_sends_and_receives_frames():
     with tempfile.TemporaryDirectory() as folder:
         hwh = written(folder, ("vdma", "xilinx.com:ip:axi_vdma:6.3", {"C_NUM_FSTORES": 3}))
         with contigo.Overlay(hwh, simulated=7) as ol:
@@ -239,10 +231,9 @@ def a_vdma_sends_and_receives_frames():
             seen = np.asarray(target).reshape(64, 64)
             assert (seen[:, :32] == 9).all() and (seen[:, 32:] == 1).all()
             untouched(vdma)
-    return []
 
 
-def a_dmac_is_one_direction():
+def test_a_dmac_is_one_direction():
     sides = {"out": ("0", "1"), "in": ("1", "0"), "both": ("0", "0")}
     cores = [(f"dmac_{name}", "analog.com:user:axi_dmac:1.0", {"DMA_TYPE_SRC": src, "DMA_TYPE_DEST": dest}) for name, (src, dest) in sides.items()]
     with tempfile.TemporaryDirectory() as folder:
@@ -263,10 +254,9 @@ def a_dmac_is_one_direction():
             refused(contigo.UnsupportedError, lambda: both.send(b), "dmac_both sends nothing: as it is built it copies")
             for core in (out, into, both):
                 untouched(core)
-    return []
 
 
-def a_transfer_without_a_wait_is_not_dropped():
+def test_a_transfer_without_a_wait_is_not_dropped():
     with contigo.Overlay(DESIGN, simulated=7) as ol:
         dma = ol.axi_dma_0
         a, b, c = (dma.allocate(1000, "uint8") for _ in range(3))
@@ -288,10 +278,9 @@ def a_transfer_without_a_wait_is_not_dropped():
             pass
         refused(TypeError, lambda: dma.recvchannel.wait(None))
         assert dma.recvchannel.wait() == 1000 and not dma.recvchannel.running
-    return []
 
 
-def a_core_that_does_not_stop_leaves_none_running():
+def test_a_core_that_does_not_stop_leaves_none_running():
     def fails(of):
         def close():
             closed.append(of)
@@ -308,20 +297,18 @@ def a_core_that_does_not_stop_leaves_none_running():
         assert closed == ["send", "recv", "scale"], closed
         for part in (*channels, scale):
             del part.close
-    return []
 
 
-def a_port_is_a_core_s():
+def test_a_port_is_a_core_s():
     words = "axi_dma_0's is zynq-hp0", "scale_0's is zynq-acp", "core.port"
     refused(contigo.ArgumentError, lambda: contigo.Overlay(DESIGN, port="zynq-hp0"), *words)
     dma = contigo.Overlay(DESIGN, simulated=7).axi_dma_0
     dma.port = "zynq-hp1"
     dma.device
     refused(contigo.ArgumentError, lambda: setattr(dma, "port", "zynq-hp2"), "axi_dma_0 is open", "before its first use")
-    return []
 
 
-def a_design_of_another_shape_is_told_whole():
+def test_a_design_of_another_shape_is_told_whole():
     outside = '<MEMRANGE BASEVALUE="0x50000000" HIGHVALUE="0x5000FFFF" INSTANCE="M01_AXI_0" SLAVEBUSINTERFACE="M01_AXI_0"/>'
     text = DESIGN.read_text()
     at = text.index("<MEMRANGE", text.index("processing_system7:"))
@@ -336,10 +323,9 @@ def a_design_of_another_shape_is_told_whole():
     assert {hz for _, hz, _ in ol.ip_dict["axi_dma_0"]["clocks"]} == {100_000_000}
     streams = b"// 0x0 : Control signals\n//       bit 0  - ap_start (Read/Write/COH)\n#define XFLOW_CONTROL_ADDR_AP_CTRL 0x0\n"
     assert contigo.KernelMap(streams).arguments == [], "a kernel without a pointer has a map"
-    return []
 
 
-def a_design_s_file_is_read_once():
+def test_a_design_s_file_is_read_once():
     with tempfile.TemporaryDirectory() as folder:
         hwh = Path(folder, "once.hwh")
         hwh.write_text(DESIGN.read_text())
@@ -351,23 +337,3 @@ def a_design_s_file_is_read_once():
             assert ol.scale_0(a, b, 100) == 100
             ol.scale_0.describe(directions={"from_r": "reads", "to_r": "writes"})
             assert ol.scale_0(a, b, 10) == 10 and ol.axi_dma_0.sendchannel.idle
-    return []
-
-
-OVERLAYS = [
-    a_design_has_its_cores,
-    a_dma_sends_and_receives,
-    a_kernel_is_a_function,
-    a_kernel_of_either_protocol_has_a_model,
-    another_engine_takes_jobs,
-    untold_port_is_the_programs_to_say,
-    what_is_not_here_is_said_and_not_touched,
-    an_mcdma_sends_and_receives_by_channel,
-    a_vdma_sends_and_receives_frames,
-    a_dmac_is_one_direction,
-    a_transfer_without_a_wait_is_not_dropped,
-    a_core_that_does_not_stop_leaves_none_running,
-    a_port_is_a_core_s,
-    a_design_of_another_shape_is_told_whole,
-    a_design_s_file_is_read_once,
-]

@@ -16,7 +16,7 @@ from common import ROOT, Skipped
 EXAMPLES = sorted((ROOT / "bindings" / "python" / "examples").glob("*.py"))
 
 
-def examples_run():
+def test_examples_run():
     """Each checks what it says, and its last line reports that all cells have run."""
     for example in EXAMPLES:
         ran = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=120)
@@ -24,7 +24,6 @@ def examples_run():
         without = [line for line in ran.stdout.splitlines() if line.endswith("skipped")]
         assert not without, f"{example.name}: {without}"
     assert EXAMPLES, "no examples"
-    return []
 
 
 @functools.cache
@@ -42,7 +41,7 @@ def board_wheel():
     return folder, wheel
 
 
-def a_wheel_for_a_board():
+def test_a_wheel_for_a_board():
     """The wheel's content, its processor, and the glibc that it wants."""
     wheel = board_wheel()[1]
     assert wheel.name == f"contigo-{contigo.__version__}-cp39-abi3-manylinux_2_27_armv7l.whl", wheel.name
@@ -61,10 +60,9 @@ def a_wheel_for_a_board():
     assert needed and max(needed) <= (2, 27), needed
     here = [folder for folder in (Path.home(), ROOT) if f"{folder}/".encode() in library]
     assert not here, f"the library names {here}"
-    return []
 
 
-def a_board_runs_the_examples():
+def test_a_board_runs_the_examples():
     """The wheel in Debian's Python for armv7, under qemu-user."""
     folder, wheel = board_wheel()
     root, emulator = os.environ.get("CONTIGO_BOARD_PYTHON"), shutil.which("qemu-arm-static")
@@ -84,4 +82,3 @@ def a_board_runs_the_examples():
     for example in EXAMPLES:
         ran = subprocess.run([emulator, "-L", root, f"{root}/usr/bin/python3", str(example)], capture_output=True, text=True, timeout=300, env=env)
         assert ran.returncode == 0 and ran.stdout.endswith("all cells have run\n"), f"{example.name}: {ran.stderr or ran.stdout}"
-    return []
