@@ -30,7 +30,7 @@ const FUNCTIONS: usize = 67;
 
 #[test]
 fn a_child_is_refused_and_the_parent_goes_on() {
-    alone("fork::a_child_is_refused_and_the_parent_goes_on", fork);
+    alone(fork);
 }
 
 fn fork() {
@@ -187,7 +187,7 @@ fn fork() {
     ok(contigo_buf_unlend(lent));
     ok(wait(job, 20_000));
     assert_eq!(crate::common::bytes(operands[1].buf)[..64], [1; 64]);
-    [buf, lent].into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+    release([buf, lent]);
     release_all(&operands);
     board.close();
 }

@@ -22,17 +22,17 @@ fn until_full(limit: u32, mut call: impl FnMut(*mut u64) -> contigo_status) -> V
 
 #[test]
 fn every_table_has_its_end() {
-    alone("limits::every_table_has_its_end", tables);
+    alone(tables);
 }
 
 #[test]
 fn the_largest_pool_has_1024_slots() {
-    alone("limits::the_largest_pool_has_1024_slots", a_pool_of_1024_slots);
+    alone(a_pool_of_1024_slots);
 }
 
 #[test]
 fn so_many_tensors_are_out_and_no_more() {
-    alone("limits::so_many_tensors_are_out_and_no_more", tensors);
+    alone(tensors);
 }
 
 fn tables() {
@@ -61,10 +61,9 @@ fn tables() {
     devices.into_iter().for_each(|device| ok(contigo_device_close(device)));
     let spec = contigo_operand_spec { r#use: CONTIGO_READS, ..Default::default() };
     let ops = own_driver(&spec);
-    let open = |engine| unsafe {
+    let engines = until_full(CONTIGO_MAX_ENGINES, |engine| unsafe {
         contigo_engine_open_driver(&ops, core::ptr::null_mut(), board.port, engine)
-    };
-    let engines = until_full(CONTIGO_MAX_ENGINES, open);
+    });
     assert_eq!(engines.len(), CONTIGO_MAX_ENGINES as usize - 1);
     engines.into_iter().for_each(|engine| ok(contigo_engine_close(engine)));
 
@@ -100,7 +99,7 @@ fn tables() {
     let (status, rest) = split(slot);
     ok(status);
     refused(split(rest).0, CONTIGO_E_TABLE_FULL, "buffer");
-    [slot, rest].into_iter().for_each(|part| ok(contigo_buf_release(part)));
+    release([slot, rest]);
     // Its own entry waits for the slot, no matter which part is released first.
     ok(contigo_buf_release(bufs[1]));
     // One entry too few: refused before anything is carved.

@@ -21,29 +21,31 @@ mod limits;
 mod no_heap;
 
 use contigo_testkit::emulated;
-use std::{env, path::Path};
+use std::{env, path::Path, thread};
 
 /// In the process of one test: its name.
 const TEST: &str = "CONTIGO_C_TEST";
 
-/// Runs a test in a process of its own.
-fn alone(test: &str, act: impl FnOnce()) {
-    if is_alone(test) {
-        act();
-    } else {
-        run(test, None);
-    }
+/// Runs the test in a process of its own.
+fn alone(act: impl FnOnce()) {
+    if is_alone() { act() } else { run(None) }
 }
 
-/// Is this the process of that test?
-fn is_alone(test: &str) -> bool {
-    env::var_os(TEST).is_some_and(|name| name == test)
+/// The name of the test that runs, which the harness gives its thread.
+fn test() -> String {
+    thread::current().name().unwrap().to_owned()
+}
+
+/// Is this the process of the test?
+fn is_alone() -> bool {
+    env::var_os(TEST).is_some_and(|name| *name == *test())
 }
 
 /// Runs the process of a test, which finds libraries in `folder` first.
-fn run(test: &str, folder: Option<&Path>) {
+fn run(folder: Option<&Path>) {
+    let test = test();
     let mut command = emulated::command(env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture"]).env(TEST, test);
+    command.args(["--exact", &test, "--nocapture"]).env(TEST, &test);
     if let Some(folder) = folder {
         command.env("LD_LIBRARY_PATH", folder);
     }

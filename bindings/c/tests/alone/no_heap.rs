@@ -14,7 +14,7 @@ fn the_counter_counts() {
 
 #[test]
 fn none_from_the_first_call_to_the_last() {
-    alone("no_heap::none_from_the_first_call_to_the_last", no_allocations);
+    alone(no_allocations);
 }
 
 fn no_allocations() {
@@ -79,7 +79,7 @@ fn no_allocations() {
 
 #[test]
 fn none_where_a_device_will_not_stop() {
-    alone("no_heap::none_where_a_device_will_not_stop", none_beside_a_stuck_device);
+    alone(none_beside_a_stuck_device);
 }
 
 fn none_beside_a_stuck_device() {

@@ -35,8 +35,8 @@ impl Shared {
     }
 
     #[track_caller]
-    fn refused(&self, options: &contigo_engine_options, code: contigo_status, word: &str) {
-        refused(unsafe { contigo_engine_open(options, &mut 0) }, code, word);
+    fn has_driver(&self, options: &contigo_engine_options) {
+        refused(try_engine(options), CONTIGO_E_HAS_DRIVER, "has a driver");
     }
 
     /// A copy of a whole slot of `value`.
@@ -63,26 +63,19 @@ fn one_engine_per_channel_or_whole_device() {
         (shared.options(c"channel=0"), shared.options(c"channel=1"), shared.options(c"channel=2"));
     let whole = contigo_engine_options { settings: ptr::null(), ..zero };
     let first = open_engine(&zero);
-    shared.refused(&zero, CONTIGO_E_HAS_DRIVER, "has a driver");
-    shared.refused(&shared.options(c"channel=1,event=0"), CONTIGO_E_HAS_DRIVER, "has a driver");
-    shared.refused(&whole, CONTIGO_E_HAS_DRIVER, "has a driver");
     let other_port = sim_port(shared.board.sim, 1);
-    shared.refused(
-        &contigo_engine_options { port: other_port, ..one },
-        CONTIGO_E_HAS_DRIVER,
-        "has a driver",
-    );
-    shared.refused(
-        &contigo_engine_options { polled: 1, ..one },
-        CONTIGO_E_HAS_DRIVER,
-        "has a driver",
-    );
-    shared.refused(&shared.options(c"channel=8"), CONTIGO_E_ARGUMENT, "channel");
-    shared.refused(
-        &contigo_engine_options { region: 0, ..one },
-        CONTIGO_E_UNSUPPORTED,
-        "needs memory",
-    );
+    for taken in [
+        zero,
+        whole,
+        shared.options(c"channel=1,event=0"),
+        contigo_engine_options { port: other_port, ..one },
+        contigo_engine_options { polled: 1, ..one },
+    ] {
+        shared.has_driver(&taken);
+    }
+    refused(try_engine(&shared.options(c"channel=8")), CONTIGO_E_ARGUMENT, "channel");
+    let without = contigo_engine_options { region: 0, ..one };
+    refused(try_engine(&without), CONTIGO_E_UNSUPPORTED, "needs memory");
     refused(
         unsafe { contigo_device_attach(shared.device, shared.board.port, 0, 0, &mut 0) },
         CONTIGO_E_HAS_DRIVER,
@@ -92,10 +85,10 @@ fn one_engine_per_channel_or_whole_device() {
     // Each that was refused has given its channel back, and the last one the device.
     let second = open_engine(&one);
     ok(contigo_engine_close(first));
-    shared.refused(&whole, CONTIGO_E_HAS_DRIVER, "has a driver");
+    shared.has_driver(&whole);
     ok(contigo_engine_close(second));
     let alone = open_engine(&whole);
-    shared.refused(&two, CONTIGO_E_HAS_DRIVER, "has a driver");
+    shared.has_driver(&two);
     let (operands, job) = shared.start(alone, 5);
     ok(wait(job, TIMEOUT_US));
     assert_eq!(bytes(operands[1].buf), [5; SLOT]);
@@ -109,7 +102,7 @@ fn one_engine_per_channel_or_whole_device() {
         settings: c"channel=0".as_ptr(),
         ..engine_options(c"zdma", zdma, shared.board.port, 0)
     };
-    shared.refused(&options, CONTIGO_E_UNKNOWN_SETTING, "setting");
+    refused(try_engine(&options), CONTIGO_E_UNKNOWN_SETTING, "setting");
     ok(contigo_device_close(zdma));
     ok(contigo_port_close(other_port));
     shared.close();
@@ -139,7 +132,7 @@ fn four_threads_have_a_channel_each() {
                             "round {round} of channel {number}"
                         );
                     }
-                    slots.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+                    release(slots);
                     // The first one's opening and the last one's end, at once.
                     ok(contigo_engine_close(engine));
                 }

@@ -108,7 +108,7 @@ fn both_channels_of_an_axi_dma_side_by_side() {
     let (out, back) = (part(packet, 1000), part(room, LEN));
     let [received, sent] = [start(receive, &back), start(send, &out)];
     ok(wait(sent, TIMEOUT_US));
-    let mut completion = completion();
+    let mut completion = empty::<contigo_completion>();
     ok(unsafe { contigo_job_wait(received, TIMEOUT_US, &mut completion) });
     assert_eq!((bytes(room)[..1000].to_vec(), completion.bytes), (vec![7; 1000], 1000));
     release_all(&[out, back]);

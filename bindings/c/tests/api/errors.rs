@@ -10,45 +10,33 @@ use core::ptr;
 fn option_not_fitting_the_name_is_refused() {
     let (board, alone) = (Board::new(), region_options(0));
     let (sim, device) = (board.sim, board.device);
-    let cases = [
-        (
-            c"hugetlb",
-            contigo_region_options { sim, ..alone },
-            "contigo_region_options.sim (for sim",
-        ),
-        (
-            c"sim",
-            contigo_region_options { sim, device, ..alone },
-            "contigo_region_options.sim (for sim",
-        ),
-        (
-            c"dma-heap:x",
-            contigo_region_options { translated: 1, ..alone },
-            "contigo_region_options.translated (for u-dma-buf:NAME",
-        ),
+    for (name, options, word) in [
+        (c"hugetlb", contigo_region_options { sim, ..alone }, "sim (for sim"),
+        (c"sim", contigo_region_options { sim, device, ..alone }, "sim (for sim"),
+        (c"dma-heap:x", contigo_region_options { translated: 1, ..alone }, "translated (for u-dma"),
         (
             c"u-dma-buf:x",
             contigo_region_options { translated: 1, device, ..alone },
-            "contigo_region_options.translated (for u-dma-buf",
+            "translated (for u-dma",
         ),
         (
             c"u-dma-buf:x",
             contigo_region_options { translated: 2, ..alone },
-            "contigo_region_options.translated cannot be 2",
+            "translated cannot be 2",
         ),
         (
             c"hugetlb",
             contigo_region_options { write_combined: 1, ..alone },
-            "contigo_region_options.write_combined (for cuda",
+            "write_combined (for cuda",
         ),
         (
             c"cuda",
             contigo_region_options { write_combined: 1, device, ..alone },
-            "contigo_region_options.write_combined (for cuda",
+            "write_combined (for cuda",
         ),
-    ];
-    for (name, options, word) in &cases {
-        refused(try_region(name, options), CONTIGO_E_VALUE, word);
+    ] {
+        let word = format!("contigo_region_options.{word}");
+        refused(try_region(name, &options), CONTIGO_E_VALUE, &word);
     }
     // A board has one seed.
     refused(try_region(c"sim:4", &region_options(sim)), CONTIGO_E_NEEDS_DEVICE, "sim:4");
@@ -63,11 +51,7 @@ fn memory_that_is_not_as_asked_for() {
     for (options, code, word) in [
         (contigo_region_options { len_bytes: 0, ..good }, CONTIGO_E_BLOCK_SIZE, "0 bytes"),
         (contigo_region_options { align_bytes: 48, ..good }, CONTIGO_E_NOT_POWER_OF_TWO, "48"),
-        (
-            contigo_region_options { align_bytes: 1 << 30, ..good },
-            CONTIGO_E_MISALIGNED,
-            "1073741824",
-        ),
+        (contigo_region_options { align_bytes: 1 << 30, ..good }, CONTIGO_E_MISALIGNED, "10737"),
         (contigo_region_options { addr_bits: 20, ..good }, CONTIGO_E_TOO_HIGH, "20 address bits"),
         (contigo_region_options { sim: board.port, ..good }, CONTIGO_E_KIND, "simulated board"),
     ] {
@@ -80,18 +64,10 @@ fn memory_that_is_not_as_asked_for() {
         (c"u-dma-buf:contigo-none", translated),
         (c"dma-heap:contigo-none", alone),
     ] {
-        refused(
-            try_region(name, &options),
-            CONTIGO_E_OS,
-            "failed: errno 2, ENOENT: no such file or directory",
-        );
+        refused(try_region(name, &options), CONTIGO_E_OS, "failed: errno 2, ENOENT");
     }
     for name in [c"u-dma-buf:../etc", c"dma-heap:../etc"] {
-        refused(
-            try_region(name, &alone),
-            CONTIGO_E_BAD_NAME,
-            "a name is of ASCII, without spaces and without /",
-        );
+        refused(try_region(name, &alone), CONTIGO_E_BAD_NAME, "without spaces and without /");
     }
     refused(try_region(c"u-dma-buf:", &alone), CONTIGO_E_BAD_NAME, "a part is missing");
     refused(
@@ -137,7 +113,7 @@ fn more_than_there_is() {
     let bufs: Vec<_> = (0..8).map(|_| board.take()).collect();
     refused(unsafe { contigo_pool_take(board.pool, &mut 0) }, CONTIGO_E_NO_SLOTS, "8 slots");
     assert_eq!(free_slots(board.pool), 0);
-    bufs.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+    release(bufs);
     assert_eq!(free_slots(board.pool), 8);
     board.close();
 }
@@ -202,11 +178,7 @@ fn ports_that_do_not_fit() {
         CONTIGO_E_UNREACHABLE,
         "my-port reaches 0x0..=0xffff",
     );
-    refused(
-        unsafe { contigo_port_find(c"none".as_ptr(), &mut 0) },
-        CONTIGO_E_NOT_FOUND,
-        "no port is called that; there are cuda:0, ",
-    );
+    refused(try_port(c"none").0, CONTIGO_E_NOT_FOUND, "no port is called that; there are cuda:0, ");
     refused(port(0, (0, 1), 0).unwrap_err(), CONTIGO_E_ARGUMENT, "addr_bits is 0");
     refused(port(0, (0, 1), 65).unwrap_err(), CONTIGO_E_ARGUMENT, "addr_bits is 65");
     refused(port(0, (2, 1), 32).unwrap_err(), CONTIGO_E_VALUE, "window_last");
@@ -265,7 +237,6 @@ fn jobs_that_the_engine_does_not_take() {
         assert_eq!(bytes(operand.buf).len(), SLOT, "every buffer is the CPU's");
     }
     ok(wait(board.start(&operands), 20_000));
-    let open = |options: contigo_engine_options| unsafe { contigo_engine_open(&options, &mut 0) };
     let device = sim_device(board.sim, c"zdma");
     let good = engine_options(c"zdma", device, board.port, 0);
     let (none, width) = (c"none".as_ptr(), c"width=3".as_ptr());
@@ -289,13 +260,17 @@ fn jobs_that_the_engine_does_not_take() {
             "pl330",
         ),
     ] {
-        refused(open(options), code, word);
+        refused(try_engine(&options), code, word);
     }
     // One that has no memory of its own.
     let pl330 = sim_device(board.sim, c"pl330");
     let without = engine_options(c"pl330", pl330, board.port, 0);
-    refused(open(without), CONTIGO_E_UNSUPPORTED, "needs memory");
-    refused(open(engine_options(c"zdma", board.device, board.port, 0)), CONTIGO_E_HAS_DRIVER, "");
+    refused(try_engine(&without), CONTIGO_E_UNSUPPORTED, "needs memory");
+    refused(
+        try_engine(&engine_options(c"zdma", board.device, board.port, 0)),
+        CONTIGO_E_HAS_DRIVER,
+        "",
+    );
     [device, pl330].into_iter().for_each(|device| ok(contigo_device_close(device)));
     release_all(&operands);
     board.close();

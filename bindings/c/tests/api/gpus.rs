@@ -4,7 +4,6 @@
 use crate::common::*;
 use contigo::dlpack::abi::{DlTensor, device};
 use contigo_c::*;
-use contigo_testkit::emulated;
 use core::ffi::CStr;
 
 /// One interface: its name, gemm8 as code for it, the kernel there, and DLPack's tag.
@@ -35,18 +34,14 @@ const ARGS: [u32; 11] = [1, 1, 1, 64, 1, 1, 0, 1, 16, 64, 0];
 const TIMEOUT_US: u32 = 30_000_000;
 
 /// The interface's port; or none, and the test is skipped.
-fn port(of: &Interface, test: &str) -> Option<contigo_port> {
-    let mut port = 1;
-    match unsafe { contigo_port_find(of.name.as_ptr(), &mut port) } {
-        CONTIGO_E_NO_LIBRARY | CONTIGO_E_NOT_FOUND => {
-            emulated::skipped(test, &last_error());
-            None
-        }
-        status => {
-            ok(status);
-            Some(port)
-        }
+fn port(of: &Interface) -> Option<contigo_port> {
+    let (status, port) = try_port(of.name);
+    if [CONTIGO_E_NO_LIBRARY, CONTIGO_E_NOT_FOUND].contains(&status) {
+        skip(&last_error());
+        return None;
     }
+    ok(status);
+    Some(port)
 }
 
 /// The device's tensor of a buffer that it has.
@@ -65,9 +60,7 @@ fn shown(buf: contigo_buf, keep_byte_offset: u32) -> Result<DlTensor, String> {
 #[test]
 fn a_kernel_works_on_the_bytes_that_the_cpu_sees() {
     for interface in &INTERFACES {
-        let Some(port) = port(interface, "a_kernel_works_on_the_bytes_that_the_cpu_sees") else {
-            continue;
-        };
+        let Some(port) = port(interface) else { continue };
         let region = open_region(interface.name, &region_options(0));
         let pool = open_pool(region, SLOT, 8, 256);
         let (status, module) = try_module(port, interface.code);
@@ -128,9 +121,8 @@ fn a_kernel_works_on_the_bytes_that_the_cpu_sees() {
 
 #[test]
 fn bad_code_is_refused_in_compilers_words() {
-    const TEST: &str = "bad_code_is_refused_in_compilers_words";
     let [vulkan, opencl] = &INTERFACES;
-    if let Some(port) = port(vulkan, TEST) {
+    if let Some(port) = port(vulkan) {
         refused(
             try_module(port, &vulkan.code[..30]).0,
             CONTIGO_E_ARGUMENT,
@@ -143,7 +135,7 @@ fn bad_code_is_refused_in_compilers_words() {
         ok(contigo_module_close(module));
         ok(contigo_port_close(port));
     }
-    if let Some(port) = port(opencl, TEST) {
+    if let Some(port) = port(opencl) {
         let (status, _) = try_module(port, b"kernel void f(global int *a) { a[0] = unheard_of; }");
         refused(status, CONTIGO_E_GPU, "clBuildProgram");
         let text = last_error();
@@ -175,9 +167,7 @@ fn a_gpu_has_the_name_that_its_driver_gives_it() {
         )
     };
     for interface in &INTERFACES {
-        let Some(port) = port(interface, "a_gpu_has_the_name_that_its_driver_gives_it") else {
-            continue;
-        };
+        let Some(port) = port(interface) else { continue };
         ok(contigo_port_close(port));
         let device = open_device(interface.name);
         let (name, is_contigo_device) = facts(device);
@@ -193,18 +183,12 @@ fn a_gpu_has_the_name_that_its_driver_gives_it() {
 #[test]
 fn missing_gpu_is_error_with_its_numbers() {
     for interface in &INTERFACES {
-        let Some(port) = port(interface, "missing_gpu_is_error_with_its_numbers") else {
-            continue;
-        };
+        let Some(port) = port(interface) else { continue };
         ok(contigo_port_close(port));
         let many =
             std::ffi::CString::new(format!("{}:4000", interface.name.to_str().unwrap())).unwrap();
-        refused(unsafe { contigo_port_find(many.as_ptr(), &mut 0) }, CONTIGO_E_ARGUMENT, "4000");
+        refused(try_port(&many).0, CONTIGO_E_ARGUMENT, "4000");
         refused(try_region(&many, &region_options(0)), CONTIGO_E_ARGUMENT, "4000");
     }
-    refused(
-        unsafe { contigo_port_find(c"vulkan:x".as_ptr(), &mut 0) },
-        CONTIGO_E_NOT_FOUND,
-        "vulkan, opencl",
-    );
+    refused(try_port(c"vulkan:x").0, CONTIGO_E_NOT_FOUND, "vulkan, opencl");
 }

@@ -250,9 +250,7 @@ fn null_is_refused_everywhere() {
     let nameless =
         contigo_engine_options { driver: ptr::null(), ..engine_options(c"", board.device, 0, 0) };
     let good = own_driver(&spec);
-    let driver = |ops: contigo_driver_ops| unsafe {
-        contigo_engine_open_driver(&ops, ptr::null_mut(), board.port, &mut 0)
-    };
+    let driver = |ops| try_driver(&ops, ptr::null_mut::<u8>(), board.port).0;
     // SAFETY: NULL is what is tested; the other pointers are references.
     let calls = unsafe {
         [
@@ -328,9 +326,7 @@ fn numbers_not_in_the_header_are_refused() {
     }
     refused(unsafe { contigo_sim_port(board.sim, 2, &mut 0) }, CONTIGO_E_VALUE, "coherent");
     let spec = contigo_operand_spec { r#use: CONTIGO_READS, ..Default::default() };
-    let driver = |ops: contigo_driver_ops| unsafe {
-        contigo_engine_open_driver(&ops, ptr::null_mut(), board.port, &mut 0)
-    };
+    let driver = |ops| try_driver(&ops, ptr::null_mut::<u8>(), board.port).0;
     let good = own_driver(&spec);
     for (ops, word) in [
         (contigo_driver_ops { n_operands: 0, ..good }, "n_operands cannot be 0"),

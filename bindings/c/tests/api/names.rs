@@ -4,10 +4,6 @@ use crate::common::*;
 use contigo_c::*;
 use core::{ffi::CStr, ptr};
 
-fn open(name: &CStr) -> contigo_device {
-    open_device(name)
-}
-
 fn region(name: &CStr) -> (contigo_status, contigo_region) {
     let mut region = 7;
     (unsafe { contigo_region_open(name.as_ptr(), 1 << 20, &mut region) }, region)
@@ -20,12 +16,12 @@ fn memory(device: contigo_device, name: &CStr) -> (contigo_status, contigo_regio
 
 #[test]
 fn opening_serves_engine_memory_and_port() {
-    let device = open(c"sim:zdma@7");
+    let device = open_device(c"sim:zdma@7");
     let (status, region) = memory(device, c"sim:7");
     ok(status);
     let options = engine_options(c"zdma", device, 0, 0);
-    let engine = answer(|engine| unsafe { contigo_engine_open(&options, engine) });
-    refused(unsafe { contigo_engine_open(&options, &mut 0) }, CONTIGO_E_HAS_DRIVER, "");
+    let engine = open_engine(&options);
+    refused(try_engine(&options), CONTIGO_E_HAS_DRIVER, "");
     let [from, to] = [0, 1].map(|_| carve(region, 4096, 4096));
     fill(from, 7);
     let operands = [from, to].map(|buf| part(buf, 4096));
@@ -49,7 +45,7 @@ fn opening_serves_engine_memory_and_port() {
 
 #[test]
 fn a_program_drives_a_device_itself() {
-    let device = open(c"sim:zdma");
+    let device = open_device(c"sim:zdma");
     let registers = attach(device, 0, 0, 1);
     refused(unsafe { contigo_device_attach(device, 0, 0, 1, &mut 0) }, CONTIGO_E_HAS_DRIVER, "");
     let at = |offset_bytes, access| contigo_register { offset_bytes, access };
@@ -85,7 +81,7 @@ fn a_program_drives_a_device_itself() {
     );
     ok(contigo_registers_close(registers));
     let options = engine_options(c"zdma", device, 0, 0);
-    ok(contigo_engine_close(answer(|engine| unsafe { contigo_engine_open(&options, engine) })));
+    ok(contigo_engine_close(open_engine(&options)));
     ok(unsafe { contigo_device_enable_bus_master(device) });
     ok(contigo_device_close(device));
 }
@@ -105,41 +101,14 @@ fn region_opens_with_its_own_device() {
 #[test]
 fn bad_or_missing_name_tells_what_exists() {
     for (name, code, part) in [
-        (
-            c"ddr:0",
-            CONTIGO_E_BAD_NAME,
-            "at byte 0: there is no such kind; write contigo[:DEVICE] or ",
-        ),
-        (
-            c"vfio:1",
-            CONTIGO_E_BAD_NAME,
-            "at byte 5: a PCI function is written as 0000:01:00.0; write vfio:DDDD:BB:DD.F",
-        ),
-        (
-            c"vfio:ffff:1f:1f.7",
-            CONTIGO_E_ATTRIBUTE_MISSING,
-            "vfio:ffff:1f:1f.7: /sys/bus/pci/devices/<address> is missing: there is no such device",
-        ),
-        (
-            c"dma-heap:no-such-heap",
-            CONTIGO_E_OS,
-            "errno 2, ENOENT: no such file or directory; this machine has ",
-        ),
-        (
-            c"dma-heap:x@contigo:ffffffff",
-            CONTIGO_E_NOT_FOUND,
-            "contigo:ffffffff: there is no such device that is bound to the kernel module contigo",
-        ),
-        (
-            c"contigo:ffffffff",
-            CONTIGO_E_NOT_FOUND,
-            "contigo:ffffffff: there is no such device that is bound to the kernel module contigo",
-        ),
-        (
-            c"contigo",
-            CONTIGO_E_NEEDS_DEVICE,
-            "contigo: this contigo memory belongs to a device: open that device",
-        ),
+        (c"ddr:0", CONTIGO_E_BAD_NAME, "at byte 0: there is no such kind; write contigo[:DEVICE]"),
+        (c"vfio:1", CONTIGO_E_BAD_NAME, "is written as 0000:01:00.0; write vfio:DDDD:BB:DD.F"),
+        (c"vfio:ffff:1f:1f.7", CONTIGO_E_ATTRIBUTE_MISSING, "is missing: there is no such device"),
+        (c"dma-heap:no-such-heap", CONTIGO_E_OS, "errno 2, ENOENT: no such file or directory; "),
+        (c"dma-heap:no-such-heap", CONTIGO_E_OS, "this machine has "),
+        (c"dma-heap:x@contigo:ffffffff", CONTIGO_E_NOT_FOUND, "the kernel module contigo"),
+        (c"contigo:ffffffff", CONTIGO_E_NOT_FOUND, "the kernel module contigo"),
+        (c"contigo", CONTIGO_E_NEEDS_DEVICE, "belongs to a device: open that device"),
     ] {
         let (status, handle) = region(name);
         refused(status, code, part);
@@ -151,7 +120,7 @@ fn bad_or_missing_name_tells_what_exists() {
         "there is no such UIO device; others that are here: 0; this machine has ",
     );
     refused(unsafe { contigo_device_open(ptr::null(), &mut 0) }, CONTIGO_E_NULL, "name");
-    let device = open(c"sim:board@1");
+    let device = open_device(c"sim:board@1");
     refused(memory(device, c"sim:2").0, CONTIGO_E_NEEDS_DEVICE, "open that device");
     refused(memory(device, c"contigo").0, CONTIGO_E_NEEDS_DEVICE, "open that device");
     refused(

@@ -12,7 +12,7 @@ fn a_gpu_is_refused_with_the_reason() {
         "32-bit processor"
     };
     for name in [c"cuda", c"cuda:0", c"cuda:9"] {
-        refused(unsafe { contigo_port_find(name.as_ptr(), &mut 0) }, CONTIGO_E_NO_LIBRARY, why);
+        refused(try_port(name).0, CONTIGO_E_NO_LIBRARY, why);
     }
     refused(try_region(c"cuda", &region_options(0)), CONTIGO_E_NO_LIBRARY, why);
     refused(

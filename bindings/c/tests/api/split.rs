@@ -39,7 +39,7 @@ fn part_is_devices_while_other_is_cpus() {
     }
     assert_eq!((bytes(left), bytes(right)), (vec![9; 1024], vec![7; SLOT - 1024]));
     assert_eq!(place(left), (start, 1024));
-    [left, right].into_iter().for_each(|part| ok(contigo_buf_release(part)));
+    release([left, right]);
     board.close();
 }
 
@@ -74,7 +74,7 @@ fn slot_is_free_and_whole_after_last_part() {
         let mut starts: Vec<_> = all.iter().map(|&buf| place(buf).0).collect();
         starts.sort_unstable();
         assert_eq!(starts, (0..8).map(|slot| slot * SLOT).collect::<Vec<_>>());
-        all.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+        release(all);
     }
     // Thousands of times: no entry and no count is lost.
     for _ in 0..3 * CONTIGO_MAX_BUFS {
@@ -95,7 +95,7 @@ fn both_ends_are_places_to_cut() {
         assert_eq!((bytes(left).len(), bytes(right).len()), lens);
         let empty = if at == 0 { left } else { right };
         refused(give(empty, board.port, 0, 0, CONTIGO_READS).0, CONTIGO_E_BUFFER_SIZE, "0 bytes");
-        [left, right].into_iter().for_each(|part| ok(contigo_buf_release(part)));
+        release([left, right]);
     }
     board.close();
 }
@@ -153,7 +153,7 @@ fn a_slot_has_at_most_256_parts() {
     ok(contigo_buf_release(parts.remove(100)));
     parts.push(split(first, 4));
     parts.push(first);
-    parts.into_iter().for_each(|part| ok(contigo_buf_release(part)));
+    release(parts);
     assert_eq!(free_slots(board.pool), 8);
     board.close();
 }
@@ -193,7 +193,7 @@ fn a_buffer_that_is_out_is_not_cut() {
     stays(try_split(buf, 1025), CONTIGO_E_OUT_OF_RANGE, "1024");
     ok(contigo_buf_release(split(buf, 64)));
     ok(contigo_buf_unmap(rest));
-    [buf, rest].into_iter().for_each(|part| ok(contigo_buf_release(part)));
+    release([buf, rest]);
     stays(try_split(buf, 64), CONTIGO_E_STALE, "gone");
     assert_eq!(free_slots(board.pool), 8);
     board.close();

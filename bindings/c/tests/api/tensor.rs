@@ -128,7 +128,7 @@ fn both_forms_and_both_offsets() {
     assert!(tensor.is_null());
     refused(status, CONTIGO_E_TENSOR, "flags");
     fill(buf, 9);
-    [first, before, buf].into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+    release([first, before, buf]);
     board.close();
 }
 
@@ -218,6 +218,6 @@ fn tensors_of_others_are_located_or_copied() {
     delete(tensor);
     ok(contigo_buf_unlend(buf));
     assert_eq!(bytes(buf)[0], 7);
-    [buf, other].into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+    release([buf, other]);
     board.close();
 }

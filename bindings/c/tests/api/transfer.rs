@@ -2,7 +2,6 @@
 
 use crate::common::*;
 use contigo_c::*;
-use contigo_testkit::emulated;
 use core::ptr;
 
 #[test]
@@ -125,7 +124,7 @@ fn a_pool_begins_where_it_was_asked_to() {
         ok(status);
         ok(contigo_buf_unmap(slots[0]));
         assert_eq!((addr % align as u64, host.addr() % align), (0, 0), "{align}");
-        slots.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+        release(slots);
         ok(contigo_pool_close(pool));
     }
     ok(contigo_buf_release(first));
@@ -143,10 +142,9 @@ fn ports_of_known_boards_have_names() {
 /// hold.
 #[test]
 fn huge_pages_are_a_region_like_any_other() {
-    const TEST: &str = "transfer::huge_pages_are_a_region_like_any_other";
     let mut region = 0;
     if unsafe { contigo_region_open(c"hugetlb".as_ptr(), 2 << 20, &mut region) } != CONTIGO_OK {
-        return emulated::skipped(TEST, &last_error());
+        return skip(&last_error());
     }
     let port = find_port(c"pc-pcie");
     let buf = carve(region, 4096, 4096);

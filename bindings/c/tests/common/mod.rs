@@ -7,12 +7,19 @@ mod board;
 pub(crate) use board::Board;
 use contigo::dlpack::abi::DlManagedTensorVersioned;
 use contigo_c::*;
+use contigo_testkit::emulated;
 use core::{
     ffi::{CStr, c_void},
     mem, ptr,
 };
+use std::thread;
 
 pub(crate) const SLOT: usize = 4096;
+
+/// Skips the test that runs, whose thread the harness names after it.
+pub(crate) fn skip(why: &str) {
+    emulated::skipped(thread::current().name().unwrap_or("a test"), why);
+}
 
 /// The text of this thread's last refusal.
 pub(crate) fn last_error() -> String {
@@ -89,6 +96,32 @@ pub(crate) fn open_engine(options: &contigo_engine_options) -> contigo_engine {
     answer(|engine| unsafe { contigo_engine_open(options, engine) })
 }
 
+/// The same, where it is refused.
+pub(crate) fn try_engine(options: &contigo_engine_options) -> contigo_status {
+    unsafe { contigo_engine_open(options, &mut 0) }
+}
+
+/// An engine over a driver in C, of which `context` is the argument.
+pub(crate) fn try_driver<T>(
+    ops: &contigo_driver_ops,
+    context: *mut T,
+    port: contigo_port,
+) -> (contigo_status, contigo_engine) {
+    let mut engine = 0;
+    (unsafe { contigo_engine_open_driver(ops, context.cast(), port, &mut engine) }, engine)
+}
+
+#[track_caller]
+pub(crate) fn open_driver<T>(
+    ops: &contigo_driver_ops,
+    context: *mut T,
+    port: contigo_port,
+) -> contigo_engine {
+    let (status, engine) = try_driver(ops, context, port);
+    ok(status);
+    engine
+}
+
 #[track_caller]
 pub(crate) fn sim_device(sim: contigo_sim, driver: &CStr) -> contigo_device {
     answer(|device| unsafe { contigo_sim_device(sim, driver.as_ptr(), device) })
@@ -144,11 +177,6 @@ pub(crate) fn start_job(
     job
 }
 
-/// A report to be filled.
-pub(crate) fn completion() -> contigo_completion {
-    empty::<contigo_completion>()
-}
-
 #[track_caller]
 pub(crate) fn carve(region: contigo_region, len_bytes: usize, align_bytes: usize) -> contigo_buf {
     answer(|buf| unsafe { contigo_carve(region, len_bytes, align_bytes, buf) })
@@ -176,7 +204,15 @@ pub(crate) fn free_slots(pool: contigo_pool) -> usize {
 
 #[track_caller]
 pub(crate) fn find_port(name: &CStr) -> contigo_port {
-    answer(|port| unsafe { contigo_port_find(name.as_ptr(), port) })
+    let (status, port) = try_port(name);
+    ok(status);
+    port
+}
+
+/// The same, where it may be refused: 1 is no port.
+pub(crate) fn try_port(name: &CStr) -> (contigo_status, contigo_port) {
+    let mut port = 1;
+    (unsafe { contigo_port_find(name.as_ptr(), &mut port) }, port)
 }
 
 #[track_caller]
@@ -297,6 +333,10 @@ pub(crate) fn dev_addr(buf: contigo_buf) -> (u64, usize) {
     (info.addr, info.len_bytes)
 }
 
+pub(crate) fn release(bufs: impl IntoIterator<Item = contigo_buf>) {
+    bufs.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+}
+
 pub(crate) fn split(buf: contigo_buf, at_bytes: usize) -> contigo_buf {
     answer(|rest| unsafe { contigo_buf_split(buf, at_bytes, rest) })
 }
@@ -323,11 +363,7 @@ pub(crate) fn cancel(engine: contigo_engine, job: contigo_job) {
 }
 
 pub(crate) fn release_all(operands: &[contigo_operand]) {
-    operands.iter().for_each(|operand| ok(contigo_buf_release(operand.buf)));
-}
-
-pub(crate) const fn size_of<T>() -> usize {
-    mem::size_of::<T>()
+    release(operands.iter().map(|operand| operand.buf));
 }
 
 const FLOAT: u8 = 2;

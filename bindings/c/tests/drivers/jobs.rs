@@ -97,9 +97,7 @@ fn open(board: &Board, core: &mut Core, out_of_order: u32) -> contigo_engine {
         stop: Some(stop),
         ..own_driver(&WRITTEN)
     };
-    core.engine = answer(|engine| unsafe {
-        contigo_engine_open_driver(&ops, ptr::from_mut(core).cast(), board.port, engine)
-    });
+    core.engine = open_driver(&ops, ptr::from_mut(core), board.port);
     core.engine
 }
 
@@ -137,14 +135,14 @@ fn ends_of_other_jobs_are_kept_for_their_waits() {
     assert_eq!((info_of(engine).ended, info_of(engine).in_flight), (2, 1));
     refused(contigo_buf_take_back(bufs[3]), CONTIGO_E_DEVICE_OWNED, "wait for its job");
     assert_eq!(wait_for(jobs[2], 0), (CONTIGO_OK, 0));
-    let mut said = completion();
+    let mut said = empty::<contigo_completion>();
     ok(unsafe { contigo_job_wait(jobs[3], 0, &mut said) });
     assert_eq!(
         (said.bytes, said.has_bytes, said.slot, said.status, said.words, said.failed),
         (33, 1, 3, 5, [1, 2, 3, 4], 0)
     );
     // It failed alone: `contigo_queue_next` reports its end, with the device's status.
-    let (mut job, mut said) = (0, completion());
+    let (mut job, mut said) = (0, empty::<contigo_completion>());
     refused(
         unsafe { contigo_queue_next(engine, 0, &mut job, &mut said) },
         CONTIGO_E_FAULT,
@@ -216,7 +214,7 @@ fn a_job_gets_no_end_of_one_before() {
         assert_eq!(next(engine, 0), (CONTIGO_OK, job), "{way}");
         core.engine = 0;
         ok(contigo_engine_close(engine));
-        bufs.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+        release(bufs);
         board.close();
     }
 }
@@ -228,7 +226,7 @@ fn a_structure_that_cannot_be_filled_ends_no_job() {
     let buf = board.take();
     let (_, job) = start(engine, buf, &[]);
     core.ends = vec![end(0)];
-    let mut short = contigo_completion { struct_size: 8, ..completion() };
+    let mut short = contigo_completion { struct_size: 8, ..empty() };
     refused(unsafe { contigo_job_wait(job, 0, &mut short) }, CONTIGO_E_STRUCT, "struct_size is 8");
     refused(
         unsafe { contigo_queue_next(engine, 0, &mut 0, &mut short) },
@@ -300,18 +298,9 @@ fn a_stop_ends_every_job_and_loses_no_buffer() {
     // By what it says of its operands, and by its check: nothing is touched.
     let strict = contigo_operand_spec { align_bytes: 128, min_bytes: 8, max_bytes: 256, ..WRITTEN };
     let ops = contigo_driver_ops { operands: &strict, ..own_driver(&strict) };
-    let aligned = answer(|engine| unsafe {
-        contigo_engine_open_driver(&ops, ptr::null_mut(), board.port, engine)
-    });
-    let try_part = |offset_bytes, len_bytes| unsafe {
-        contigo_job_start(
-            aligned,
-            &contigo_operand { buf: spare, offset_bytes, len_bytes },
-            1,
-            ptr::null(),
-            0,
-            &mut 0,
-        )
+    let aligned = open_driver(&ops, ptr::null_mut::<u8>(), board.port);
+    let try_part = |offset_bytes, len_bytes| {
+        try_job(aligned, &[contigo_operand { buf: spare, offset_bytes, len_bytes }], &[]).0
     };
     refused(try_part(64, 128), CONTIGO_E_BUFFER_ALIGN, "operand 0");
     refused(try_part(0, 4), CONTIGO_E_BUFFER_SIZE, "operand 0");
@@ -355,15 +344,12 @@ fn stuck_engine_keeps_buffers_until_stop() {
     core.stop = 4;
     refused(contigo_engine_close(engine), CONTIGO_E_WILL_NOT_STOP, "0x00000004");
     core.stop = 0;
-    bufs.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+    release(bufs);
     ok(contigo_engine_close(engine));
     // One that does not stop at the beginning gets no engine.
     core.stop = 6;
     let ops = contigo_driver_ops { stop: Some(stop), ..own_driver(&WRITTEN) };
-    let status = unsafe {
-        contigo_engine_open_driver(&ops, ptr::from_mut(&mut core).cast(), board.port, &mut 0)
-    };
-    refused(status, CONTIGO_E_WILL_NOT_STOP, "0x00000006");
+    refused(try_driver(&ops, &raw mut core, board.port).0, CONTIGO_E_WILL_NOT_STOP, "0x00000006");
     board.close();
 }
 
@@ -400,7 +386,7 @@ fn engine_bounds_jobs_with_untaken_ends() {
         assert_eq!(next(engine, 0), (CONTIGO_OK, job));
     }
     assert_eq!((next(engine, 0), next(engine, 0)), ((CONTIGO_E_CANCELLED, last), (CONTIGO_OK, 0)));
-    bufs.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+    release(bufs);
     ok(contigo_engine_close(engine));
     board.close();
 }

@@ -51,11 +51,11 @@ fn a_kernel_is_driven_by_its_map_and_its_names() {
 
     let device = sim_device(board.sim, c"ap_ctrl");
     let without = engine_options(c"ap_ctrl", device, board.port, 0);
-    refused(unsafe { contigo_engine_open(&without, &mut 0) }, CONTIGO_E_UNSUPPORTED, "map");
+    refused(try_engine(&without), CONTIGO_E_UNSUPPORTED, "map");
     let moved = MAP.replace("0x24", "0x28");
     let other = contigo_engine_options { map: moved.as_ptr(), map_bytes: moved.len(), ..without };
     let told = "a pointer's offset in the map is 40, and for this simulated core it must be 36";
-    refused(unsafe { contigo_engine_open(&other, &mut 0) }, CONTIGO_E_OTHER_MODEL, told);
+    refused(try_engine(&other), CONTIGO_E_OTHER_MODEL, told);
     let engine =
         open_engine(&contigo_engine_options { map: MAP.as_ptr(), map_bytes: MAP.len(), ..without });
     let operands = board.operands();
@@ -197,9 +197,7 @@ fn c_driver_fails_for_access_by_any_port() {
     let operands = board.operands();
     let ops = copier_in_c(&specs);
     let run = |port, registers: &mut contigo_registers, n: u32| {
-        let engine = answer(|engine| unsafe {
-            contigo_engine_open_driver(&ops, ptr::from_mut(registers).cast(), port, engine)
-        });
+        let engine = open_driver(&ops, ptr::from_mut(registers), port);
         let job = start_job(engine, &operands, &[n]);
         let status = wait(job, 20_000);
         let said = last_error();
@@ -241,28 +239,16 @@ fn a_kernel_behind_a_gate_stops_whatever_it_does() {
             ..engine_options(c"ap_ctrl", device, board.port, 0)
         };
         let gated = contigo_engine_options { gate: device, gate_offset: 0x1_0000, ..alone };
-        let open = |options| unsafe { contigo_engine_open(&options, &mut 0) };
-        refused(
-            open(contigo_engine_options { gate_offset: 0, ..gated }),
-            CONTIGO_E_WRONG_DEVICE,
-            "axi_gate",
-        );
-        refused(
-            open(contigo_engine_options { gate_offset: 0x1_1000, ..gated }),
-            CONTIGO_E_REGISTER_WINDOW,
-            "axi_gate",
-        );
-        refused(
-            open(contigo_engine_options { gate_offset: 2, ..gated }),
-            CONTIGO_E_REGISTER_WINDOW,
-            "axi_gate",
-        );
-        refused(
-            open(contigo_engine_options { gate_window: 256, ..gated }),
-            CONTIGO_E_VALUE,
-            "gate_window cannot be 256",
-        );
-        refused(open(contigo_engine_options { gate: 77, ..gated }), CONTIGO_E_HANDLE, "");
+        let at = |gate_offset| contigo_engine_options { gate_offset, ..gated };
+        for (options, code, word) in [
+            (at(0), CONTIGO_E_WRONG_DEVICE, "axi_gate"),
+            (at(0x1_1000), CONTIGO_E_REGISTER_WINDOW, "axi_gate"),
+            (at(2), CONTIGO_E_REGISTER_WINDOW, "axi_gate"),
+            (contigo_engine_options { gate_window: 256, ..gated }, CONTIGO_E_VALUE, "gate_window"),
+            (contigo_engine_options { gate: 77, ..gated }, CONTIGO_E_HANDLE, ""),
+        ] {
+            refused(try_engine(&options), code, word);
+        }
 
         let engine = open_engine(&gated);
         for _ in 0..3 {
@@ -277,7 +263,7 @@ fn a_kernel_behind_a_gate_stops_whatever_it_does() {
         let apart = sim_device(board.sim, c"ap_ctrl_gated");
         let engine = open_engine(&contigo_engine_options { gate: apart, ..gated });
         let of_gate = contigo_engine_options { device: apart, ..alone };
-        refused(open(of_gate), CONTIGO_E_HAS_DRIVER, "");
+        refused(try_engine(&of_gate), CONTIGO_E_HAS_DRIVER, "");
         refused(contigo_device_close(apart), CONTIGO_E_STILL_USED, "device");
         ok(contigo_engine_close(engine));
         let channel = contigo_engine_options {
@@ -286,7 +272,7 @@ fn a_kernel_behind_a_gate_stops_whatever_it_does() {
             gate_offset: 0x1_0000,
             ..engine_options(c"pl330", sim_device(board.sim, c"pl330"), board.port, board.region)
         };
-        refused(open(channel), CONTIGO_E_UNSUPPORTED, "all channels");
+        refused(try_engine(&channel), CONTIGO_E_UNSUPPORTED, "all channels");
         ok(contigo_device_close(apart));
 
         // No gate.
@@ -313,7 +299,7 @@ fn bad_map_is_refused_with_its_line() {
             map_bytes: text.len(),
             ..engine_options(c"ap_ctrl", device, 0, 0)
         };
-        let opened = unsafe { contigo_engine_open(&options, &mut 0) };
+        let opened = try_engine(&options);
         if text.is_empty() {
             assert_ne!(opened, CONTIGO_OK)
         } else {

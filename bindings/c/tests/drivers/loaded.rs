@@ -33,23 +33,18 @@ fn library(folder: &Path, name: &str, source: &Path, more: &[&str]) -> CString {
     CString::new(to.to_str().unwrap()).unwrap()
 }
 
-fn skipped(test: &str) -> bool {
-    let why = emulated::why().or_else(|| {
-        Command::new("cc")
-            .arg("--version")
-            .output()
-            .is_err()
-            .then(|| "there is no C compiler".to_owned())
-    });
-    if let Some(why) = &why {
-        emulated::skipped(test, why);
-    }
-    why.is_some()
+fn skipped() -> bool {
+    let no_compiler = || {
+        let missing = Command::new("cc").arg("--version").output().is_err();
+        missing.then(|| "there is no C compiler".to_owned())
+    };
+    let why = emulated::why().or_else(no_compiler);
+    why.as_deref().map(skip).is_some()
 }
 
 #[test]
 fn a_program_in_c_names_the_file() {
-    if skipped("loaded::a_program_in_c_names_the_file") {
+    if skipped() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -67,29 +62,23 @@ fn a_program_in_c_names_the_file() {
         let job = start_job(engine, &operands, &[]);
         // The library knows the driver's device: no other engine gets it, and it is the one that is
         // blamed.
-        refused(unsafe { contigo_engine_open(&options, &mut 0) }, CONTIGO_E_HAS_DRIVER, "");
+        refused(try_engine(&options), CONTIGO_E_HAS_DRIVER, "");
         ok(wait(job, 20_000));
         assert_eq!(bytes(operands[1].buf)[..512], [9; 512]);
-        operands.iter().for_each(|operand| ok(contigo_buf_release(operand.buf)));
+        release_all(&operands);
         ok(contigo_engine_close(engine));
     }
     let engine = open_engine(&options);
     let [short, long] = [64, 512].map(|len| part(board.take(), len));
-    let status = unsafe {
-        contigo_job_start(engine, [long, short].as_ptr(), 2, std::ptr::null(), 0, &mut 0)
-    };
-    refused(
-        status,
-        CONTIGO_E_DRIVER_CHECK,
-        "the driver copier takes no such job: operand 1 is shorter than operand 0 (its check \
-         answered 1)",
-    );
-    [short, long].iter().for_each(|operand| ok(contigo_buf_release(operand.buf)));
+    let why =
+        "copier takes no such job: operand 1 is shorter than operand 0 (its check answered 1)";
+    refused(try_job(engine, &[long, short], &[]).0, CONTIGO_E_DRIVER_CHECK, why);
+    release_all(&[short, long]);
     ok(contigo_engine_close(engine));
     let far = contigo_engine_options { settings: c"stop_us=0".as_ptr(), ..options };
-    refused(unsafe { contigo_engine_open(&far, &mut 0) }, CONTIGO_E_ARGUMENT, "stop_us");
+    refused(try_engine(&far), CONTIGO_E_ARGUMENT, "stop_us");
     let other = contigo_engine_options { settings: c"speed=3".as_ptr(), ..options };
-    refused(unsafe { contigo_engine_open(&other, &mut 0) }, CONTIGO_E_UNKNOWN_SETTING, "`speed`");
+    refused(try_engine(&other), CONTIGO_E_UNKNOWN_SETTING, "`speed`");
     // By its name, too, from now on.
     ok(contigo_engine_close(open_engine(&contigo_engine_options {
         driver: c"copier".as_ptr(),
@@ -101,7 +90,7 @@ fn a_program_in_c_names_the_file() {
 
 #[test]
 fn driver_sees_device_settings_and_memory() {
-    if skipped("loaded::driver_sees_device_settings_and_memory") {
+    if skipped() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -128,28 +117,23 @@ fn driver_sees_device_settings_and_memory() {
     assert!(free() < before);
     let operand = part(board.take(), 64);
     let job = start_job(engine, &[operand], &[]);
-    let mut done = completion();
+    let mut done = empty::<contigo_completion>();
     ok(unsafe { contigo_job_wait(job, 1_000, &mut done) });
     assert_eq!(done.status, 42);
     ok(contigo_engine_close(engine));
     assert_eq!(free(), before, "a device that stopped fetches nothing: its memory is back");
     // What one of the device's functions refuses comes to the program as it was.
-    let failed = |options: &contigo_engine_options| unsafe { contigo_engine_open(options, &mut 0) };
+    refused(try_engine(&with(c"at=4092")), CONTIGO_E_OUT_OF_RANGE, "bytes 4092..4100 are outside");
+    refused(try_engine(&with(c"at=2")), CONTIGO_E_MISALIGNED, "");
+    refused(try_engine(&with(c"at=x")), CONTIGO_E_NOT_A_NUMBER, "at");
     refused(
-        failed(&with(c"at=4092")),
-        CONTIGO_E_OUT_OF_RANGE,
-        "bytes 4092..4100 are outside the 4096",
-    );
-    refused(failed(&with(c"at=2")), CONTIGO_E_MISALIGNED, "");
-    refused(failed(&with(c"at=x")), CONTIGO_E_NOT_A_NUMBER, "at");
-    refused(
-        failed(&contigo_engine_options { region: 0, ..options }),
+        try_engine(&contigo_engine_options { region: 0, ..options }),
         CONTIGO_E_UNSUPPORTED,
         "memory of its own",
     );
     assert_eq!(free(), before, "and nothing of it is left");
     // A device that does not stop keeps the memory.
-    refused(failed(&with(c"stuck=1")), CONTIGO_E_WILL_NOT_STOP, "odd");
+    refused(try_engine(&with(c"stuck=1")), CONTIGO_E_WILL_NOT_STOP, "odd");
     assert!(free() < before, "a device that may still fetch keeps it");
     ok(contigo_buf_release(operand.buf));
 }
@@ -157,7 +141,7 @@ fn driver_sees_device_settings_and_memory() {
 /// Its tables are its own: `open` of two threads' engines runs one at a time.
 #[test]
 fn a_driver_with_one_table_opens_in_two_threads() {
-    if skipped("loaded::a_driver_with_one_table_opens_in_two_threads") {
+    if skipped() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -190,78 +174,53 @@ fn a_driver_with_one_table_opens_in_two_threads() {
 
 #[test]
 fn wrong_files_are_refused_with_reason() {
-    if skipped("loaded::wrong_files_are_refused_with_reason") {
+    if skipped() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let source = odd_source();
     let board = Board::new();
     let device = sim_device(board.sim, c"ap_ctrl");
-    let refuse = |path: &CString, code, word| {
-        refused(
-            unsafe {
-                contigo_engine_open(&engine_options(path, device, board.port, board.region), &mut 0)
-            },
-            code,
-            word,
-        );
+    let refuse = |path: &CString, code, word: &str| {
+        let options = engine_options(path, device, board.port, board.region);
+        refused(try_engine(&options), code, word);
     };
     let path = |name: &str| CString::new(folder.path().join(name).to_str().unwrap()).unwrap();
     let long =
         CString::new(format!("{}/{}", folder.path().display(), "./".repeat(200) + "none.so"))
             .unwrap();
-    refuse(&long, CONTIGO_E_NO_LIBRARY, "none.so: cannot open shared object file");
-    refuse(
-        &c"none.so".to_owned(),
-        CONTIGO_E_NO_LIBRARY,
-        "./none.so: cannot open shared object file",
-    );
-    refuse(
-        &path("none.so"),
-        CONTIGO_E_NO_LIBRARY,
-        "none.so: cannot open shared object file: No such file or directory",
-    );
+    let none = "none.so: cannot open shared object file";
+    refuse(&long, CONTIGO_E_NO_LIBRARY, none);
+    refuse(&c"none.so".to_owned(), CONTIGO_E_NO_LIBRARY, &format!("./{none}"));
+    refuse(&path("none.so"), CONTIGO_E_NO_LIBRARY, &format!("{none}: No such file or directory"));
     refuse(&CString::new(source.to_str().unwrap()).unwrap(), CONTIGO_E_NO_LIBRARY, "odd.c: ");
-    let empty = folder.path().join("empty.c");
-    fs::write(&empty, "int nothing_here;\n").unwrap();
-    refuse(
-        &library(folder.path(), "empty", &empty, &[]),
-        CONTIGO_E_NO_LIBRARY,
-        "undefined symbol: contigo_driver",
-    );
-    fs::write(
-        &empty,
-        "extern int missing_function(void); int used(void) { return missing_function(); }\n",
-    )
-    .unwrap();
-    refuse(
-        &library(folder.path(), "missing", &empty, &[]),
-        CONTIGO_E_NO_LIBRARY,
-        "undefined symbol: missing_function",
-    );
+    let wrong = folder.path().join("wrong.c");
+    for (name, text, word) in [
+        ("empty", "int nothing_here;", "undefined symbol: contigo_driver"),
+        (
+            "missing",
+            "extern int none(void); int used(void) { return none(); }",
+            "undefined symbol: none",
+        ),
+    ] {
+        fs::write(&wrong, format!("{text}\n")).unwrap();
+        refuse(&library(folder.path(), name, &wrong, &[]), CONTIGO_E_NO_LIBRARY, word);
+    }
     let odd = |name: &str, defect: &str| {
         let defects: Vec<_> = defect.split(' ').chain(["-Wno-unused-function"]).collect();
         library(folder.path(), name, &source, &defects)
     };
-    refuse(&odd("size", "-DSIZE=8"), CONTIGO_E_STRUCT, "contigo_driver.struct_size is 8");
-    refuse(&odd("unopened", "-DOPEN=NULL"), CONTIGO_E_NULL, "contigo_driver.open is NULL");
-    refuse(&odd("nameless", "-DNAME=\"\""), CONTIGO_E_TEXT, "contigo_driver.name");
-    refuse(&odd("path", "-DNAME=\"a/b\""), CONTIGO_E_TEXT, "contigo_driver.name");
-    refuse(
-        &odd("taken", "-DNAME=\"zdma\""),
-        CONTIGO_E_NO_LIBRARY,
-        "this library says: there is a driver zdma already",
-    );
-    refuse(
-        &odd("many", "-DOPERANDS=17 -DNAME=\"many\""),
-        CONTIGO_E_DRIVER,
-        "contigo_driver_ops.n_operands (it answered 17)",
-    );
-    refuse(
-        &odd("later", "-DRESERVED=1 -DNAME=\"later\""),
-        CONTIGO_E_VALUE,
-        "contigo_driver.reserved cannot be 1",
-    );
+    for (name, defect, code, word) in [
+        ("size", "-DSIZE=8", CONTIGO_E_STRUCT, "contigo_driver.struct_size is 8"),
+        ("unopened", "-DOPEN=NULL", CONTIGO_E_NULL, "contigo_driver.open is NULL"),
+        ("nameless", "-DNAME=\"\"", CONTIGO_E_TEXT, "contigo_driver.name"),
+        ("path", "-DNAME=\"a/b\"", CONTIGO_E_TEXT, "contigo_driver.name"),
+        ("taken", "-DNAME=\"zdma\"", CONTIGO_E_NO_LIBRARY, "there is a driver zdma already"),
+        ("many", "-DOPERANDS=17 -DNAME=\"many\"", CONTIGO_E_DRIVER, "(it answered 17)"),
+        ("later", "-DRESERVED=1 -DNAME=\"later\"", CONTIGO_E_VALUE, "reserved cannot be 1"),
+    ] {
+        refuse(&odd(name, defect), code, word);
+    }
     ok(contigo_device_close(device));
     board.close();
 }

@@ -86,10 +86,10 @@ fn registered_driver_opens_from_c_by_name() {
     let device = sim_device(board.sim, c"twice");
     let options = engine_options(c"twice", device, board.port, board.region);
     let wrong = contigo_engine_options { settings: c"burst=17".as_ptr(), ..options };
-    refused(unsafe { contigo_engine_open(&wrong, &mut 0) }, CONTIGO_E_ARGUMENT, "burst is 17");
+    refused(try_engine(&wrong), CONTIGO_E_ARGUMENT, "burst is 17");
     let wrong = contigo_engine_options { settings: c"burst=two".as_ptr(), ..options };
     refused(
-        unsafe { contigo_engine_open(&wrong, &mut 0) },
+        try_engine(&wrong),
         CONTIGO_E_NOT_A_NUMBER,
         "burst is no number: write one from 1 to 16",
     );
@@ -101,7 +101,7 @@ fn registered_driver_opens_from_c_by_name() {
     let mut job = 0;
     refused(start(10, &mut job), CONTIGO_E_ARGUMENT, "times");
     ok(start(3, &mut job));
-    let mut said = completion();
+    let mut said = empty::<contigo_completion>();
     ok(unsafe { contigo_job_wait(job, 20_000, &mut said) });
     assert_eq!((said.words[0], &bytes(operands[1].buf)[..64]), (300, &[1; 64][..]));
     // Its buffers went back to their pool then, with entries that stayed a job's for ever.

@@ -7,8 +7,8 @@ use fake_cuda::code;
 /// Everything that may be asked for first is refused so.
 #[track_caller]
 fn all_refused(code: contigo_status, word: &str) {
-    refused(try_port("cuda").0, code, word);
-    refused(try_port("cuda:0").0, code, word);
+    refused(try_port(c"cuda").0, code, word);
+    refused(try_port(c"cuda:0").0, code, word);
     refused(try_pinned(0, &region_options(0)), code, word);
     refused(try_region(c"cuda", &region_options(0)), code, word);
     refused(unsafe { contigo_region_open(c"cuda".as_ptr(), 4096, &mut 0) }, code, word);
@@ -16,7 +16,7 @@ fn all_refused(code: contigo_status, word: &str) {
 
 #[test]
 fn no_driver() {
-    without_a_driver("cuda::errors::no_driver", || {
+    without_a_driver(|| {
         all_refused(CONTIGO_E_NO_LIBRARY, "libcuda.so.1 cannot be loaded: install NVIDIA's driver");
         // Everything else is as ever.
         let board = Board::new();
@@ -29,48 +29,40 @@ fn no_driver() {
 
 #[test]
 fn a_driver_that_is_too_old() {
-    alone(
-        "cuda::errors::a_driver_that_is_too_old",
-        &Config { driver_version: 10_010, ..Config::default() },
-        |_| {
-            all_refused(
-                CONTIGO_E_SETTING,
-                "cuDriverGetVersion is 10010: CUDA 10.2 (10020) is the oldest driver",
-            );
-        },
-    );
+    alone(&Config { driver_version: 10_010, ..Config::default() }, |_| {
+        all_refused(
+            CONTIGO_E_SETTING,
+            "cuDriverGetVersion is 10010: CUDA 10.2 (10020) is the oldest driver",
+        );
+    });
 }
 
 #[test]
 fn no_gpu_and_then_there_is_one() {
-    alone(
-        "cuda::errors::no_gpu_and_then_there_is_one",
-        &Config::default().with_devices(0, Device::default()),
-        |controls| {
-            all_refused(CONTIGO_E_CUDA, "cuInit: CUDA_ERROR_NO_DEVICE (100)");
-            // A failure is not kept.
-            controls.configure(&Config::default());
-            close(gpu(0));
-            clean(controls, 1);
-        },
-    );
+    alone(&Config::default().with_devices(0, Device::default()), |controls| {
+        all_refused(CONTIGO_E_CUDA, "cuInit: CUDA_ERROR_NO_DEVICE (100)");
+        // A failure is not kept.
+        controls.configure(&Config::default());
+        close(gpu(0));
+        clean(controls, 1);
+    });
 }
 
 #[test]
 fn a_gpu_that_does_not_exist() {
     let mut config = two();
     config.devices[1].can_map_host_memory = false;
-    alone("cuda::errors::a_gpu_that_does_not_exist", &config, |controls| {
+    alone(&config, |controls| {
         for ordinal in [2, CONTIGO_MAX_GPUS, u32::MAX] {
             let word = format!("the GPU's ordinal is {ordinal}: it must be between 0 and 1");
             refused(try_pinned(ordinal, &region_options(0)), CONTIGO_E_ARGUMENT, &word);
             assert!(last_error().ends_with("and 1"), "the last GPU's: {}", last_error());
-            let (status, port) = try_port(&format!("cuda:{ordinal}"));
+            let (status, port) = try_port(&named(&format!("cuda:{ordinal}")));
             refused(status, CONTIGO_E_ARGUMENT, &word);
             assert_eq!(port, 1);
         }
         for name in ["cuda:", "cuda:x", "cuda:-1", "cuda1", "cuda:4294967296"] {
-            refused(try_port(name).0, CONTIGO_E_NOT_FOUND, "no port is called that");
+            refused(try_port(&named(name)).0, CONTIGO_E_NOT_FOUND, "no port is called that");
         }
         // It exists, and cannot use the CPU's memory.
         refused(try_pinned(1, &region_options(0)), CONTIGO_E_UNSUPPORTED, "use another one");
@@ -82,7 +74,7 @@ fn a_gpu_that_does_not_exist() {
 #[test]
 fn memory_that_the_driver_does_not_give() {
     let config = Config { pinned_limit_bytes: 4 << 20, ..Config::default() };
-    alone("cuda::errors::memory_that_the_driver_does_not_give", &config, |controls| {
+    alone(&config, |controls| {
         let with = |len_bytes| contigo_region_options { len_bytes, ..region_options(0) };
         let first = pinned(0, &with(3 << 20));
         refused(
@@ -143,8 +135,7 @@ fn failed_cuda_call_is_named_retry_works() {
         .iter()
         .chain(&ENGINE)
         .fold(Config::default(), |config, call| config.failing(*call, 1, code::OUT_OF_MEMORY));
-    let test = "cuda::errors::failed_cuda_call_is_named_retry_works";
-    alone(test, &config, |controls| {
+    alone(&config, |controls| {
         let provoked = |function: Function, status| {
             refused(
                 status,
@@ -162,7 +153,7 @@ fn failed_cuda_call_is_named_retry_works() {
             );
         };
         REGION.iter().for_each(|call| provoked(*call, try_pinned(0, &region_options(0))));
-        let port = port("cuda");
+        let port = find_port(c"cuda");
         provoked(ENGINE[0], try_module(port, PTX.as_bytes()).0);
         let (status, module) = try_module(port, PTX.as_bytes());
         ok(status);

@@ -7,7 +7,7 @@ use std::{hint::black_box, thread};
 
 #[test]
 fn own_kernel_is_launched_by_its_signature() {
-    alone("cuda::jobs::own_kernel_is_launched_by_its_signature", &Config::default(), |controls| {
+    alone(&Config::default(), |controls| {
         let gpu = gpu(0);
         let info = info_of(gpu.engine);
         assert_eq!((info.operands, info.depth, info.in_order), (4, 8, 1));
@@ -42,7 +42,7 @@ fn own_kernel_is_launched_by_its_signature() {
 #[test]
 fn threads_opening_same_gpu_share_it() {
     const THREADS: usize = 4;
-    alone("cuda::jobs::threads_opening_same_gpu_share_it", &Config::default(), |controls| {
+    alone(&Config::default(), |controls| {
         let together = Barrier::new(THREADS);
         thread::scope(|scope| {
             for _ in 0..THREADS {
@@ -67,7 +67,7 @@ fn threads_opening_same_gpu_share_it() {
 /// stand-in's own are not counted.
 #[test]
 fn no_call_allocates_from_open_to_close() {
-    alone("cuda::jobs::no_call_allocates_from_open_to_close", &Config::default(), |controls| {
+    alone(&Config::default(), |controls| {
         const JOBS: u64 = 200;
         assert_eq!(count(|| drop(black_box(vec![0_u8; 64]))).1, 1, "the counter counts");
         let ((), allocations) = count(|| {

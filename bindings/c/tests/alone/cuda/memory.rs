@@ -5,12 +5,12 @@ use core::ptr;
 
 #[test]
 fn region_aligned_freed_gpu_opened_once() {
-    const TEST: &str = "cuda::memory::region_aligned_freed_gpu_opened_once";
-    alone(TEST, &two(), |controls| {
+    alone(&two(), |controls| {
         // Opened twice, and another GPU beside it.
         for (gpu, align_bytes) in [(0, 0), (0, 1 << 16), (1, 0)] {
             let region = pinned(gpu, &contigo_region_options { align_bytes, ..region_options(0) });
-            let (port, align) = (port(&format!("cuda:{gpu}")), align_bytes.max(4096) as u64);
+            let (port, align) =
+                (find_port(&named(&format!("cuda:{gpu}"))), align_bytes.max(4096) as u64);
             let (base, buf) = (region_info(region).base, carve(region, SLOT, 0));
             let (status, host, _) = try_map(buf, CONTIGO_READ);
             ok(status);
@@ -40,56 +40,46 @@ fn region_aligned_freed_gpu_opened_once() {
 
 #[test]
 fn write_combined_memory_is_for_who_asks_for_it() {
-    alone(
-        "cuda::memory::write_combined_memory_is_for_who_asks_for_it",
-        &Config::default(),
-        |controls| {
-            const WRITE_COMBINED: u32 = 4;
-            type GetFlags = unsafe extern "C" fn(*mut u32, *const u8) -> i32;
-            for write_combined in [0, 1] {
-                let region =
-                    pinned(0, &contigo_region_options { write_combined, ..region_options(0) });
-                let mut context = ptr::null_mut();
-                let (buf, mut flags) = (carve(region, 64, 0), 0);
-                // The driver aligned the first block worse than to a page, so what it knows is not
-                // where the region begins: any byte will do for it.
-                let (_, host, _) = try_map(buf, CONTIGO_READ);
-                unsafe {
-                    assert_eq!(
-                        function::<unsafe extern "C" fn(*mut *mut u8, i32) -> i32>(
-                            "cuDevicePrimaryCtxRetain"
-                        )(&mut context, 0),
-                        0
-                    );
-                    assert_eq!(
-                        function::<unsafe extern "C" fn(*mut u8) -> i32>("cuCtxPushCurrent_v2")(
-                            context
-                        ),
-                        0
-                    );
-                    assert_eq!(
-                        function::<GetFlags>("cuMemHostGetFlags")(&mut flags, host.cast()),
-                        0
-                    );
-                    assert_eq!(
-                        function::<unsafe extern "C" fn(*mut *mut u8) -> i32>("cuCtxPopCurrent_v2")(
-                            &mut context
-                        ),
-                        0
-                    );
-                    assert_eq!(
-                        function::<unsafe extern "C" fn(i32) -> i32>(
-                            "cuDevicePrimaryCtxRelease_v2"
-                        )(0),
-                        0
-                    );
-                }
-                assert_eq!(flags & WRITE_COMBINED != 0, write_combined == 1, "{flags:#x}");
-                ok(contigo_buf_unmap(buf));
-                ok(contigo_buf_release(buf));
-                ok(contigo_region_close(region));
+    alone(&Config::default(), |controls| {
+        const WRITE_COMBINED: u32 = 4;
+        type GetFlags = unsafe extern "C" fn(*mut u32, *const u8) -> i32;
+        for write_combined in [0, 1] {
+            let region = pinned(0, &contigo_region_options { write_combined, ..region_options(0) });
+            let mut context = ptr::null_mut();
+            let (buf, mut flags) = (carve(region, 64, 0), 0);
+            // The driver aligned the first block worse than to a page, so what it knows is not
+            // where the region begins: any byte will do for it.
+            let (_, host, _) = try_map(buf, CONTIGO_READ);
+            unsafe {
+                assert_eq!(
+                    function::<unsafe extern "C" fn(*mut *mut u8, i32) -> i32>(
+                        "cuDevicePrimaryCtxRetain"
+                    )(&mut context, 0),
+                    0
+                );
+                assert_eq!(
+                    function::<unsafe extern "C" fn(*mut u8) -> i32>("cuCtxPushCurrent_v2")(
+                        context
+                    ),
+                    0
+                );
+                assert_eq!(function::<GetFlags>("cuMemHostGetFlags")(&mut flags, host.cast()), 0);
+                assert_eq!(
+                    function::<unsafe extern "C" fn(*mut *mut u8) -> i32>("cuCtxPopCurrent_v2")(
+                        &mut context
+                    ),
+                    0
+                );
+                assert_eq!(
+                    function::<unsafe extern "C" fn(i32) -> i32>("cuDevicePrimaryCtxRelease_v2")(0),
+                    0
+                );
             }
-            clean(controls, 1);
-        },
-    );
+            assert_eq!(flags & WRITE_COMBINED != 0, write_combined == 1, "{flags:#x}");
+            ok(contigo_buf_unmap(buf));
+            ok(contigo_buf_release(buf));
+            ok(contigo_region_close(region));
+        }
+        clean(controls, 1);
+    });
 }

@@ -5,9 +5,9 @@ use core::ptr;
 
 #[test]
 fn fpga_and_gpu_refuse_each_others_memory() {
-    alone("cuda::misuse::fpga_and_gpu_refuse_each_others_memory", &two(), |controls| {
+    alone(&two(), |controls| {
         let (first, second, fpga) = (gpu(0), gpu(1), Board::new());
-        let soc = port("zynq-hp0");
+        let soc = find_port(c"zynq-hp0");
         for (pool, others) in [
             (first.pool, [second.port, fpga.port, soc]),
             (second.pool, [first.port, fpga.port, soc]),
@@ -52,7 +52,7 @@ fn fpga_and_gpu_refuse_each_others_memory() {
             );
         }
         let device = open_device(c"cuda:0");
-        let zdma = unsafe { contigo_engine_open(&engine_options(c"zdma", device, 0, 0), &mut 0) };
+        let zdma = try_engine(&engine_options(c"zdma", device, 0, 0));
         refused(zdma, CONTIGO_E_UNSUPPORTED, "GPU");
         ok(contigo_device_close(device));
         ok(contigo_port_close(soc));
@@ -65,44 +65,32 @@ fn fpga_and_gpu_refuse_each_others_memory() {
 
 #[test]
 fn a_gpu_has_no_interrupt_and_no_registers() {
-    alone(
-        "cuda::misuse::a_gpu_has_no_interrupt_and_no_registers",
-        &Config::default(),
-        |controls| {
-            let gpu = gpu(0);
-            let operands = gpu.operands();
-            let job = gpu.start(&operands);
-            // Whether the engine has a job or not.
-            for _ in 0..2 {
-                let mut fd = 7;
-                refused(
-                    unsafe { contigo_engine_irq_arm(gpu.engine, &mut fd) },
-                    CONTIGO_E_KIND,
-                    "no interrupt to sleep for",
-                );
-                assert_eq!(fd, -1, "0 is a valid descriptor");
-                refused(unsafe { contigo_engine_arm(gpu.engine, 0) }, CONTIGO_E_KIND, "contigo");
-                let _ = wait(job, 1_000_000);
-            }
-            release_all(&operands);
-            // Pointers and numbers of a kernel.
-            let kernel = |module, parameters: *const contigo_parameter, n| unsafe {
-                contigo_engine_open_kernel(module, c"gemm8".as_ptr(), parameters, n, &mut 0)
-            };
-            refused(kernel(gpu.module, ptr::null(), 8), CONTIGO_E_NULL, "parameters");
+    alone(&Config::default(), |controls| {
+        let gpu = gpu(0);
+        let operands = gpu.operands();
+        let job = gpu.start(&operands);
+        // Whether the engine has a job or not.
+        for _ in 0..2 {
+            let mut fd = 7;
             refused(
-                kernel(gpu.module, parameters().as_ptr(), 33),
-                CONTIGO_E_VALUE,
-                "n cannot be 33",
+                unsafe { contigo_engine_irq_arm(gpu.engine, &mut fd) },
+                CONTIGO_E_KIND,
+                "no interrupt to sleep for",
             );
-            refused(kernel(gpu.region, parameters().as_ptr(), 8), CONTIGO_E_KIND, "region");
-            refused(
-                kernel(gpu.module, parameters()[4..].as_ptr(), 4),
-                CONTIGO_E_ARGUMENT,
-                "operands",
-            );
-            close(gpu);
-            clean(controls, 1);
-        },
-    );
+            assert_eq!(fd, -1, "0 is a valid descriptor");
+            refused(unsafe { contigo_engine_arm(gpu.engine, 0) }, CONTIGO_E_KIND, "contigo");
+            let _ = wait(job, 1_000_000);
+        }
+        release_all(&operands);
+        // Pointers and numbers of a kernel.
+        let kernel = |module, parameters: *const contigo_parameter, n| unsafe {
+            contigo_engine_open_kernel(module, c"gemm8".as_ptr(), parameters, n, &mut 0)
+        };
+        refused(kernel(gpu.module, ptr::null(), 8), CONTIGO_E_NULL, "parameters");
+        refused(kernel(gpu.module, parameters().as_ptr(), 33), CONTIGO_E_VALUE, "n cannot be 33");
+        refused(kernel(gpu.region, parameters().as_ptr(), 8), CONTIGO_E_KIND, "region");
+        refused(kernel(gpu.module, parameters()[4..].as_ptr(), 4), CONTIGO_E_ARGUMENT, "operands");
+        close(gpu);
+        clean(controls, 1);
+    });
 }

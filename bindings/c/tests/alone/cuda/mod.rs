@@ -13,23 +13,23 @@ use fake_cuda::{Config, Controls, Device, Function};
 use std::{ffi::CString, fs, os::unix::fs::symlink};
 
 /// Runs a test in a process of its own, with a driver like `config`.
-fn alone(test: &str, config: &Config, act: impl FnOnce(&Controls)) {
-    if is_alone(test) {
+fn alone(config: &Config, act: impl FnOnce(&Controls)) {
+    if is_alone() {
         return act(&Controls::take(config));
     }
     let folder = tempfile::tempdir().unwrap();
     symlink(fake_cuda::library(), folder.path().join("libcuda.so.1")).unwrap();
-    run(test, Some(folder.path()));
+    run(Some(folder.path()));
 }
 
 /// The same where the driver's file is no library, whatever else is installed.
-fn without_a_driver(test: &str, act: impl FnOnce()) {
-    if is_alone(test) {
+fn without_a_driver(act: impl FnOnce()) {
+    if is_alone() {
         return act();
     }
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
-    run(test, Some(folder.path()));
+    run(Some(folder.path()));
 }
 
 /// A driver with two GPUs.
@@ -48,16 +48,8 @@ fn try_pinned(gpu: u32, options: &contigo_region_options) -> contigo_status {
     try_region(&CString::new(format!("cuda:{gpu}")).unwrap(), options)
 }
 
-fn try_port(name: &str) -> (contigo_status, contigo_port) {
-    let (name, mut port) = (CString::new(name).unwrap(), 1);
-    (unsafe { contigo_port_find(name.as_ptr(), &mut port) }, port)
-}
-
-#[track_caller]
-fn port(name: &str) -> contigo_port {
-    let (status, port) = try_port(name);
-    ok(status);
-    port
+fn named(name: &str) -> CString {
+    CString::new(name).unwrap()
 }
 
 /// One block of 256 threads; 1 row of 64 by 16 columns, to int32.
@@ -76,7 +68,7 @@ struct OnGpu {
 }
 
 fn gpu(ordinal: u32) -> OnGpu {
-    let port = port(&format!("cuda:{ordinal}"));
+    let port = find_port(&named(&format!("cuda:{ordinal}")));
     let region = pinned(ordinal, &region_options(0));
     let pool = open_pool(region, SLOT, 8, 256);
     let (status, module) = try_module(port, PTX.as_bytes());
