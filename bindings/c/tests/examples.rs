@@ -15,6 +15,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
+    thread,
 };
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
@@ -81,13 +82,20 @@ fn succeeds(command: &mut Command) -> String {
     text(&output)
 }
 
+/// Skips the test that runs, whose thread the harness names after it.
+fn skip(why: &str) {
+    emulated::skipped(thread::current().name().unwrap_or("examples"), why);
+}
+
 /// Skips a test without one of these tools.
-fn lacks(test: &str, tools: &[&str]) -> bool {
+fn lacks(tools: &[&str]) -> bool {
     let missing = tools.iter().find(|tool| !exists(tool));
-    if let Some(tool) = missing {
-        emulated::skipped(test, &format!("{tool} is not here"));
-    }
-    missing.is_some()
+    missing.map(|tool| skip(&format!("{tool} is not here"))).is_some()
+}
+
+/// Skips a test under an emulator, or without one of these tools.
+fn cannot(tools: &[&str]) -> bool {
+    emulated::why().map(|why| skip(&why)).is_some() || lacks(tools)
 }
 
 /// As a user compiles, warnings being errors.
@@ -126,8 +134,8 @@ fn copier(folder: &Path) {
 }
 
 /// Compiles and runs all of them.
-fn run(test: &str, more: &[&str], before: &[&str]) {
-    if lacks(test, &[compiler()]) {
+fn run(more: &[&str], before: &[&str]) {
+    if lacks(&[compiler()]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -153,13 +161,13 @@ fn run(test: &str, more: &[&str], before: &[&str]) {
 
 #[test]
 fn they_run() {
-    run("examples::they_run", &[], &[]);
+    run(&[], &[]);
 }
 
 /// Each program that documents quote is listed here.
 #[test]
 fn documents_quote_what_compiles() {
-    if lacks("examples::documents_quote_what_compiles", &[compiler()]) {
+    if lacks(&[compiler()]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -180,8 +188,7 @@ fn documents_quote_what_compiles() {
 #[test]
 #[cfg(feature = "gpu")]
 fn a_gpu_of_opencl_scales() {
-    const TEST: &str = "examples::a_gpu_of_opencl_scales";
-    if lacks(TEST, &[compiler()]) {
+    if lacks(&[compiler()]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -201,7 +208,7 @@ fn a_gpu_of_opencl_scales() {
     );
     let scaled = succeeds(&mut emulated::command(&program));
     if scaled.contains("no GPU here: ") {
-        return emulated::skipped(TEST, "there is no driver of OpenCL");
+        return skip("there is no driver of OpenCL");
     }
     assert!(scaled.contains("499.5, bytes copied: 0"), "{scaled}");
 }
@@ -210,7 +217,7 @@ fn a_gpu_of_opencl_scales() {
 #[test]
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 fn a_gpu_has_the_frames() {
-    if lacks("examples::a_gpu_has_the_frames", &[compiler()]) {
+    if lacks(&[compiler()]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -230,30 +237,25 @@ fn a_gpu_has_the_frames() {
 
 #[test]
 fn they_run_under_the_address_sanitizer() {
-    const TEST: &str = "examples::they_run_under_the_address_sanitizer";
     const SANITIZE: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-    if let Some(why) = emulated::why() {
-        return emulated::skipped(TEST, &why);
+    if cannot(&[]) {
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     if let Err(why) = compile(folder.path(), "examples/kernel", &SANITIZE) {
-        return emulated::skipped(TEST, why.lines().nth(1).unwrap_or("it does not link"));
+        return skip(why.lines().nth(1).unwrap_or("it does not link"));
     }
-    run(TEST, &SANITIZE, &[]);
+    run(&SANITIZE, &[]);
 }
 
 #[test]
 fn they_run_under_valgrind() {
-    const TEST: &str = "examples::they_run_under_valgrind";
-    if let Some(why) = emulated::why() {
-        return emulated::skipped(TEST, &why);
-    }
-    if lacks(TEST, &["valgrind"]) {
+    if cannot(&["valgrind"]) {
         return;
     }
     const VALGRIND: [&str; 5] =
         ["valgrind", "--quiet", "--error-exitcode=9", "--leak-check=full", "--show-leak-kinds=all"];
-    run(TEST, &[], &VALGRIND);
+    run(&[], &VALGRIND);
 }
 
 /// `make install` into `folder`, and the prefix.
@@ -273,15 +275,6 @@ fn install(folder: &Path) -> PathBuf {
     prefix
 }
 
-/// Can a test of what is installed not run? It is skipped then.
-fn cannot(test: &str, tools: &[&str]) -> bool {
-    let why = emulated::why();
-    if let Some(why) = &why {
-        emulated::skipped(test, why);
-    }
-    why.is_some() || lacks(test, tools)
-}
-
 /// The flags that pkg-config has for it.
 fn flags(prefix: &Path, more: &[&str]) -> Vec<String> {
     let said = Command::new("pkg-config")
@@ -297,7 +290,7 @@ fn flags(prefix: &Path, more: &[&str]) -> Vec<String> {
 /// With pkg-config's flags, and the shared library found by the loader under its installed name.
 #[test]
 fn they_run_with_what_is_installed() {
-    if cannot("examples::they_run_with_what_is_installed", &["make", "pkg-config", "cc"]) {
+    if cannot(&["make", "pkg-config", "cc"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -325,8 +318,7 @@ fn they_run_with_what_is_installed() {
 /// With the library inside, and with the C library inside too: a program of one file.
 #[test]
 fn example_links_statically_to_install() {
-    const TEST: &str = "examples::example_links_statically_to_install";
-    if cannot(TEST, &["make", "pkg-config", "cc"]) {
+    if cannot(&["make", "pkg-config", "cc"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -364,7 +356,7 @@ target_link_libraries(static PRIVATE contigo::static)
 add_executable(alone "${EXAMPLE}")
 target_link_libraries(alone PRIVATE contigo::static -static)
 "#;
-    if cannot("examples::cmake_finds_what_is_installed", &["make", "cmake", "cc"]) {
+    if cannot(&["make", "cmake", "cc"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

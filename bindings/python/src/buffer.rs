@@ -340,6 +340,8 @@ impl View {
 /// takes a whole buffer as it is, too: what the device does with it is the driver's to say.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Operand {
+    /// The buffer.
+    #[pyo3(get)]
     pub(crate) buffer: Py<Buffer>,
     pub(crate) bytes: Range<usize>,
     pub(crate) direction: Direction,
@@ -347,12 +349,6 @@ pub(crate) struct Operand {
 
 #[pymethods]
 impl Operand {
-    /// The buffer.
-    #[getter]
-    fn buffer(&self, py: Python<'_>) -> Py<Buffer> {
-        self.buffer.clone_ref(py)
-    }
-
     /// Where it begins in the buffer, in bytes.
     #[getter]
     fn offset(&self) -> usize {

@@ -177,7 +177,11 @@ pub(crate) struct Imported {
     tensor: ProcessLocal<dlpack::Imported>,
     memory: Arc<Memory>,
     shape: Shape,
+    /// Where it begins, in bytes from the beginning of the region.
+    #[pyo3(get)]
     offset: usize,
+    /// Bytes from its lowest to its highest element.
+    #[pyo3(get)]
     nbytes: usize,
 }
 
@@ -256,18 +260,6 @@ impl Imported {
     fn device_address(&self) -> Result<u64, Refusal> {
         let tensor = self.tensor.get()?;
         tensor.dev_addr(&self.memory.port()?).map(|address| address.0).map_err(raised)
-    }
-
-    /// Where it begins, in bytes from the beginning of the region.
-    #[getter]
-    fn offset(&self) -> usize {
-        self.offset
-    }
-
-    /// Bytes from its lowest to its highest element.
-    #[getter]
-    fn nbytes(&self) -> usize {
-        self.nbytes
     }
 
     /// Elements of each dimension.

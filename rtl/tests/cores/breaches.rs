@@ -4,7 +4,7 @@
 use crate::{rig::Rig, skip};
 use contigo::sim::{Faults, Model};
 use contigo_rtl::{
-    RtlConfig, RtlModel,
+    Core, NoCore, PowerOn, RtlConfig, RtlModel,
     axi::{Breach, Channel, LiteConfig, SlaveConfig},
 };
 
@@ -51,6 +51,11 @@ fn is_copied(rig: &Rig, bus_bytes: u32, words: u32) -> bool {
     let (src, dst) = ends(bus_bytes);
     let (src, dst, len) = (src as usize, dst as usize, (bus_bytes * words) as usize);
     rig.memory.bytes[src..src + len] == rig.memory.bytes[dst..dst + len]
+}
+
+#[test]
+fn an_unknown_name_is_refused() {
+    assert_eq!(Core::open("unknown", PowerOn::Zeros).err(), Some(NoCore::Unknown));
 }
 
 #[test]

@@ -100,46 +100,6 @@ macro_rules! on_core {
     }};
 }
 
-/// Any length of whole words, the shortest and the longest first.
-fn lengths(rng: &mut fastrand::Rng, most: usize) -> Vec<usize> {
-    [4, 8, 4 * 16, 4 * 17, most]
-        .into_iter()
-        .chain((0..15).map(|_| 4 * rng.usize(1..=most / 4)))
-        .collect()
-}
-
-#[test]
-fn copies_are_right_alone_and_behind_the_gate() {
-    for (core, memory, most) in [
-        (ALONE, SlaveConfig::CALM, SLOT_BYTES),
-        (GATED, SlaveConfig::CALM, SLOT_BYTES),
-        (ALONE, SlaveConfig::HOSTILE, 512),
-        (GATED, SlaveConfig::HOSTILE, 512),
-    ] {
-        let (_, found) = on_core!(core, memory.clone(), Faults::NONE, |board, device, bench| {
-            let mut rng = fastrand::Rng::with_seed(3);
-            for len in lengths(&mut rng, most) {
-                let bytes: Vec<_> = (0..len).map(|_| rng.u8(1..)).collect();
-                let copied = bench.copy(&bytes).unwrap();
-                assert_eq!(copied[..len], bytes, "{core}: {len} bytes");
-                assert!(
-                    copied[len..].iter().all(|byte| *byte == 0),
-                    "{core}: nothing behind {len} bytes"
-                );
-            }
-            let seen = board.counts();
-            assert_eq!([seen.unowned_accesses, seen.stray_accesses, seen.evictions], [0; 3]);
-            assert_eq!(seen.bytes_read, seen.bytes_written);
-            let cycles = device.model(RtlModel::cycle).unwrap();
-            println!(
-                "{core}: {} bytes in {cycles} cycles, the program's own time included",
-                seen.bytes_written
-            );
-        });
-        assert_eq!(found, []);
-    }
-}
-
 #[test]
 fn a_length_that_is_no_whole_words_is_refused() {
     let ((), found) = on_core!(ALONE, SlaveConfig::CALM, Faults::NONE, |board, _device, bench| {

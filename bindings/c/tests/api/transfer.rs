@@ -131,13 +131,6 @@ fn a_pool_begins_where_it_was_asked_to() {
     board.close();
 }
 
-#[test]
-fn ports_of_known_boards_have_names() {
-    for name in [c"zynq-hp0", c"zynq-acp", c"zynq-dmac", c"cyclone-v-acp"] {
-        ok(contigo_port_close(find_port(name)));
-    }
-}
-
 /// Real memory, where the machine has some to give: its addresses are pagemap's, and the same rules
 /// hold.
 #[test]
