@@ -19,179 +19,99 @@ pub enum Channel {
     Stream,
 }
 
-/// A rule that a core broke. The names of sections are IHI 0022's (AXI4, issue H).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+impl fmt::Display for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Aw => "AW",
+            Self::W => "W",
+            Self::B => "B",
+            Self::Ar => "AR",
+            Self::R => "R",
+            Self::Stream => "its stream",
+        })
+    }
+}
+
+/// A rule that a core broke, in words: addresses and strobes with 0x, counts in decimal. The names
+/// of sections are IHI 0022's (AXI4, issue H).
+#[allow(missing_docs, reason = "each text names its fields")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Breach {
-    /// A burst goes over a boundary of 4 KiB (A3.4.1).
-    Crosses4KiB {
-        /// Its first byte.
-        addr: u64,
-        /// Its length.
-        bytes: u64,
-    },
-    /// A burst is of a kind that is reserved (table A3-3).
-    ReservedBurst {
-        /// Its first byte.
-        addr: u64,
-        /// Its kind.
-        burst: u32,
-    },
-    /// Its beats are wider than the bus (A3.4.1).
-    SizeOverBus {
-        /// Its first byte.
-        addr: u64,
-        /// The bytes of its beats.
-        beat_bytes: u64,
-        /// The bytes of the bus.
-        bus_bytes: usize,
-    },
-    /// A burst that stays has more than 16 beats, or one that wraps has other than 2, 4, 8 or 16.
-    BurstLength {
-        /// Its first byte.
-        addr: u64,
-        /// Its beats.
-        beats: usize,
-    },
-    /// A burst that wraps begins within a beat (A3.4.1).
-    WrapUnaligned {
-        /// Its first byte.
-        addr: u64,
-        /// The bytes of its beats.
-        beat_bytes: u64,
-    },
-    /// The last beat of a write is not marked (A3.2.2).
-    LastMissing {
-        /// The burst's first byte.
-        addr: u64,
-        /// Its beats.
-        beats: usize,
-    },
-    /// A write's data ends before its last beat.
-    LastEarly {
-        /// The burst's first byte.
-        addr: u64,
-        /// Its beats.
-        beats: usize,
-        /// The beats that came.
-        came: usize,
-    },
-    /// A strobe is set for a lane that the beat does not have (A3.4.3).
-    StrobeOutside {
-        /// The beat's address.
-        addr: u64,
-        /// The strobes.
-        strobes: u64,
-        /// The strobes that it may have.
-        allowed: u64,
-    },
-    /// Valid fell before ready (A3.2.1).
-    ValidDropped {
-        /// Where.
-        channel: Channel,
-    },
-    /// The payload changed before ready (A3.2.1).
-    PayloadChanged {
-        /// Where.
-        channel: Channel,
-    },
-    /// Valid is high while the reset line is pulled (A3.1.2).
-    ValidInReset {
-        /// Where.
-        channel: Channel,
-    },
-    /// A write's data waits until its address is taken (A3.3.1): with memory that waits for the
-    /// data, neither comes.
-    DataWaitsForAddress {
-        /// The burst's first byte.
-        addr: u64,
-        /// For so many cycles.
-        cycles: u32,
-    },
-    /// A write's address waits until its data is taken (A3.3.1): with memory that waits for the
-    /// address, neither comes.
-    AddressWaitsForData {
-        /// For so many cycles.
-        cycles: u32,
-    },
-    /// Valid waits for ready (A3.2.1): with memory that waits for valid, neither comes.
-    ValidWaitsForReady {
-        /// Where.
-        channel: Channel,
-        /// So many times in a row it came only with a ready.
-        times: u32,
-    },
-    /// A write's address was taken, and the data does not come.
-    DataMissing {
-        /// The burst's first byte.
-        addr: u64,
-        /// For so many cycles.
-        cycles: u32,
-    },
-    /// Data came, and its address does not.
-    AddressMissing {
-        /// For so many cycles.
-        cycles: u32,
-    },
-    /// The core does not take an answer from memory.
-    AnswerNotTaken {
-        /// Its channel.
-        channel: Channel,
-        /// The burst's first byte.
-        addr: u64,
-        /// For so many cycles.
-        cycles: u32,
-    },
-    /// The core says that it is idle, and is owed answers, or still asks.
-    IdleWhileOwed {
-        /// Bursts of reads that are under way.
-        reads: usize,
-        /// Bursts of writes that are under way.
-        writes: usize,
-        /// The first byte of the oldest.
-        addr: u64,
-    },
-    /// A register's access has no answer: a processor would wait for ever. The core answers nothing
-    /// more before a reset.
-    NoAnswer {
-        /// The register.
-        offset: u32,
-        /// It was written.
-        write: bool,
-        /// After so many cycles.
-        cycles: u32,
-    },
-    /// An answer without a request: it comes before its request, or twice.
-    Unasked {
-        /// Its channel.
-        channel: Channel,
-    },
-    /// A register's access is answered with an error: a processor takes it for an abort.
-    RegisterError {
-        /// The register.
-        offset: u32,
-        /// 2: SLVERR, 3: DECERR.
-        response: u32,
-    },
-    /// A wait has seen the core from busy to idle, and no interrupt.
-    NoInterrupt {
-        /// When the wait ended.
-        waited_ns: u64,
-    },
-    /// An output depends on what a register held at power-on (an X).
+    #[error("a burst of {bytes} bytes at {addr:#x} goes over 4 KiB (A3.4.1)")]
+    Crosses4KiB { addr: u64, bytes: u64 },
+    #[error("a burst at {addr:#x} is of the reserved kind {burst} (table A3-3)")]
+    ReservedBurst { addr: u64, burst: u32 },
+    #[error(
+        "a burst at {addr:#x} has beats of {beat_bytes} bytes on a bus of {bus_bytes} (A3.4.1)"
+    )]
+    SizeOverBus { addr: u64, beat_bytes: u64, bus_bytes: usize },
+    /// One that stays has more than 16 beats, or one that wraps has other than 2, 4, 8 or 16.
+    #[error("a burst at {addr:#x} of its kind may not have {beats} beats (A3.4.1)")]
+    BurstLength { addr: u64, beats: usize },
+    #[error("a burst that wraps begins at {addr:#x}, within a beat of {beat_bytes} bytes (A3.4.1)")]
+    WrapUnaligned { addr: u64, beat_bytes: u64 },
+    #[error("the last of {beats} beats at {addr:#x} has no WLAST (A3.2.2)")]
+    LastMissing { addr: u64, beats: usize },
+    #[error("the write at {addr:#x} has {beats} beats, and WLAST at beat {came}")]
+    LastEarly { addr: u64, beats: usize, came: usize },
+    #[error(
+        "the beat at {addr:#x} has the strobes {strobes:#x}, and may have those of {allowed:#x} \
+         (A3.4.3)"
+    )]
+    StrobeOutside { addr: u64, strobes: u64, allowed: u64 },
+    #[error("valid of {channel} fell before ready (A3.2.1)")]
+    ValidDropped { channel: Channel },
+    #[error("the payload of {channel} changed before ready (A3.2.1)")]
+    PayloadChanged { channel: Channel },
+    #[error("valid of {channel} is high in reset (A3.1.2)")]
+    ValidInReset { channel: Channel },
+    /// With memory that waits for the data, neither comes.
+    #[error(
+        "the data of the write at {addr:#x} waited {cycles} cycles for its address to be taken \
+         (A3.3.1)"
+    )]
+    DataWaitsForAddress { addr: u64, cycles: u32 },
+    /// With memory that waits for the address, neither comes.
+    #[error("a write's address waited {cycles} cycles for its data to be taken (A3.3.1)")]
+    AddressWaitsForData { cycles: u32 },
+    /// With memory that waits for valid, neither comes.
+    #[error("valid of {channel} came only with a ready, {times} times in a row (A3.2.1)")]
+    ValidWaitsForReady { channel: Channel, times: u32 },
+    #[error("the data of the write at {addr:#x} did not come in {cycles} cycles")]
+    DataMissing { addr: u64, cycles: u32 },
+    #[error("data came, and its address did not in {cycles} cycles")]
+    AddressMissing { cycles: u32 },
+    #[error("the answer on {channel} for {addr:#x} was not taken in {cycles} cycles")]
+    AnswerNotTaken { channel: Channel, addr: u64, cycles: u32 },
+    #[error(
+        "it says idle, and memory owes {reads} reads and {writes} writes, the oldest at {addr:#x}"
+    )]
+    IdleWhileOwed { reads: usize, writes: usize, addr: u64 },
+    /// A processor would wait for ever. The core answers nothing more before a reset.
+    #[error(
+        "a {} of register {offset:#x} had no answer in {cycles} cycles",
+        if *write { "write" } else { "read" }
+    )]
+    NoAnswer { offset: u32, write: bool, cycles: u32 },
+    /// It comes before its request, or twice.
+    #[error("an answer on {channel} without a request")]
+    Unasked { channel: Channel },
+    /// A processor takes it for an abort.
+    #[error("register {offset:#x} answered {}", if *response == 2 { "SLVERR" } else { "DECERR" })]
+    RegisterError { offset: u32, response: u32 },
+    #[error("it went from busy to idle in a wait of {waited_ns} ns, with no interrupt")]
+    NoInterrupt { waited_ns: u64 },
+    /// An X.
+    #[error("an output depends on what a register held at power-on")]
     Unknown,
-    /// The core ran for so long that its clock was moved on: it is busy for ever, or it has no port
-    /// `idle`.
-    Lagged {
-        /// The cycles that it did not get.
-        cycles: u64,
-    },
-    /// The board asks for a fault that no core of gates can have, because only its own registers
-    /// could lie so; nothing strikes.
-    NoSuchFault {
-        /// Its name in [`Faults`](contigo::sim::Faults).
-        fault: &'static str,
-    },
+    /// The core is busy for ever, or has no port `idle`: its clock was moved on.
+    #[error("it ran without end; {cycles} cycles were left out")]
+    Lagged { cycles: u64 },
+    /// A fault of [`Faults`](contigo::sim::Faults) that only a core's own registers could have:
+    /// nothing strikes.
+    #[error("the fault {fault} cannot be had of a core of gates")]
+    NoSuchFault { fault: &'static str },
 }
 
 /// A breach, with its time and place.

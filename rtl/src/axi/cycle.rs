@@ -2,7 +2,7 @@
 
 use super::{
     Breach, Burst, BurstKind, Findings, SlaveConfig, SlaveCounts,
-    fate::{Fate, Fates},
+    chance::{Fate, Fates},
 };
 use crate::ports::AxiAddress;
 use contigo::sim::SimBus;

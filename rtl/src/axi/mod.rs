@@ -3,18 +3,14 @@
 
 mod breach;
 mod burst;
+mod chance;
 mod config;
 mod cycle;
-mod fate;
-mod habits;
 mod lite;
-mod order;
 mod reads;
-mod ready;
 mod slave;
 mod stream;
 mod watch;
-mod words;
 mod writes;
 
 pub use breach::{Breach, Channel, Finding, Findings};

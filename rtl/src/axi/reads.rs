@@ -1,8 +1,10 @@
 //! The read half of memory: AR and R.
 
 use super::{
-    Breach, Burst, Channel, Landing, cycle::Cycle, fate::Fate, habits::Habits, order, ready::Ready,
-    watch::Patience, watch::Watch,
+    Breach, Burst, Channel, Landing,
+    chance::{Fate, Habits, next_answer},
+    cycle::Cycle,
+    watch::{Patience, Ready, Watch},
 };
 use crate::ports::{AxiAddress, AxiIn, AxiOut, DATA_WORDS};
 use contigo::DevAddr;
@@ -86,7 +88,7 @@ impl Reads {
             self.queue.iter().position(|read| read.taken > 0).filter(|_| !cycle.config.interleaves);
         begun.or_else(|| {
             let bursts = self.queue.iter().map(|read| (read.burst.id, read.due));
-            order::next(bursts, cycle.now, cycle.config.reorders, cycle.bus)
+            next_answer(bursts, cycle.now, cycle.config.reorders, cycle.bus)
         })
     }
 

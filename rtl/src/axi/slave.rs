@@ -1,7 +1,7 @@
 //! Memory behind a core's AXI4 master: the simulated board's, with the board's faults.
 
 use super::{
-    Breach, Channel, Findings, SlaveConfig, SlaveCounts, cycle::Cycle, fate::Fates, reads::Reads,
+    Breach, Channel, Findings, SlaveConfig, SlaveCounts, chance::Fates, cycle::Cycle, reads::Reads,
     writes::Writes,
 };
 use crate::ports::{AxiIn, AxiOut};

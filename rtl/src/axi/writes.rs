@@ -3,12 +3,9 @@
 use super::{
     Breach, Burst, Channel, Landing,
     burst::strobes,
+    chance::{Fate, Habits, next_answer},
     cycle::Cycle,
-    fate::Fate,
-    habits::Habits,
-    order,
-    ready::Ready,
-    watch::{Patience, Watch},
+    watch::{Patience, Ready, Watch},
 };
 use crate::ports::{AxiAddress, AxiIn, AxiOut, DATA_WORDS};
 use contigo::DevAddr;
@@ -134,7 +131,7 @@ impl Writes {
         }
         if self.offered.is_none() && !self.pending.is_empty() && !cycle.stalls() {
             let bursts = self.pending.iter().map(|write| (write.burst.id, write.due));
-            if let Some(place) = order::next(bursts, cycle.now, cycle.config.reorders, cycle.bus) {
+            if let Some(place) = next_answer(bursts, cycle.now, cycle.config.reorders, cycle.bus) {
                 self.land(place, cycle);
                 self.offered =
                     self.pending.get(place).map(|write| (place, write.burst.id, write.response));

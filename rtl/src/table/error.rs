@@ -3,38 +3,23 @@
 use crate::core::NoCore;
 use contigo::{Error, JobError, types::Refused};
 use contigo_gemm8::demo::DemoError;
-use std::{fmt, io};
+use std::io;
 
 /// The reason why a row has no figures.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum TableError {
     /// The core is not here.
-    NoCore(NoCore),
+    #[error("{0}")]
+    NoCore(#[from] NoCore),
     /// A job failed, or could not begin, though nothing was made to go wrong.
+    #[error("{0}")]
     Runtime(Error),
     /// The digits of the demo are not what they should be.
+    #[error("{0}")]
     Digits(DemoError),
     /// A file that belongs to the core cannot be read.
-    File(io::Error),
-}
-
-impl fmt::Display for TableError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoCore(why) => write!(f, "{why}"),
-            Self::Runtime(error) => write!(f, "{error}"),
-            Self::Digits(error) => write!(f, "{error}"),
-            Self::File(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for TableError {}
-
-impl From<NoCore> for TableError {
-    fn from(why: NoCore) -> Self {
-        Self::NoCore(why)
-    }
+    #[error("{0}")]
+    File(#[from] io::Error),
 }
 
 impl From<Error> for TableError {
@@ -58,11 +43,5 @@ impl<B> From<JobError<B>> for TableError {
 impl From<DemoError> for TableError {
     fn from(error: DemoError) -> Self {
         Self::Digits(error)
-    }
-}
-
-impl From<io::Error> for TableError {
-    fn from(error: io::Error) -> Self {
-        Self::File(error)
     }
 }
