@@ -5,13 +5,12 @@ have too. On a machine without a GPU Mesa's lavapipe and pocl are the drivers.
     any_gpu.py vulkan|opencl
 """
 
-import ctypes
 import sys
 from pathlib import Path
 
 import contigo
 import numpy as np
-from common import GEMM8, GEMM8_LENGTHS, gemm8_job, refused, structure
+from common import GEMM8, GEMM8_LENGTHS, Tensor, gemm8_job, inside, refused
 from contigo.kernel import Function, _Signature
 
 KERNELS = Path(__file__).parents[2] / "examples" / "gemm8" / "kernels"
@@ -28,9 +27,8 @@ kernel void scale(global const float *from, global float *to, uint count, float 
 
 def told(capsule):
     """Data pointer, device and byte offset of a tensor in the form before DLPack 1.0."""
-    at = structure(capsule, b"dltensor")
-    kind, ordinal = (ctypes.c_int32 * 2).from_address(at + 8)
-    return ctypes.c_void_p.from_address(at).value, (kind, ordinal), ctypes.c_uint64.from_address(at + 40).value
+    tensor = inside(capsule, Tensor)
+    return tensor.data, tuple(tensor.device), tensor.byte_offset
 
 
 def products(gpu, region, code, entry):

@@ -24,11 +24,37 @@ def refused(error, call, *words):
     raise AssertionError(f"not refused: {call}")
 
 
-def structure(capsule, name):
-    """Where the structure is that a capsule of DLPack holds."""
+class Tensor(ctypes.Structure):
+    """dlpack.h: DLTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_uint64),
+        ("device", ctypes.c_int32 * 2),
+        ("ndim", ctypes.c_int32),
+        ("dtype", ctypes.c_uint32),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.c_void_p),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class Versioned(ctypes.Structure):
+    """dlpack.h: DLManagedTensorVersioned."""
+
+    _fields_ = [
+        ("version", ctypes.c_uint32 * 2),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", Tensor),
+    ]
+
+
+def inside(capsule, of=Versioned):
+    """The fields that a consumer of the capsule reads; a `Tensor` before DLPack 1.0."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return get(capsule, name)
+    return of.from_address(get(capsule, b"dltensor" if of is Tensor else b"dltensor_versioned"))
 
 
 #: gemm8's kernel (examples/gemm8/kernels) by its pointers, and how long those are at least.
@@ -56,6 +82,13 @@ class Skipped(Exception):
     """A test's tools are not here; why."""
 
 
+def output(*command, timeout=120, **how):
+    """What a program prints that succeeds; `how` are words of `subprocess.run`."""
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=timeout, **how)
+    assert ran.returncode == 0, f"{command}: {ran.stderr or ran.stdout}"
+    return ran.stdout
+
+
 def by_own_build(program, *words):
     """The output of `program`, a file of this folder, with the build of own/, in a process of its
     own."""
@@ -63,9 +96,7 @@ def by_own_build(program, *words):
     if not own:
         raise Skipped("CONTIGO_OWN names no build of tests/interop/own (tests/interop/run makes one)")
     env = {**os.environ, "PYTHONPATH": f"{own}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
-    ran = subprocess.run([sys.executable, Path(__file__).with_name(program), *words], capture_output=True, text=True, timeout=120, env=env)
-    assert ran.returncode == 0, ran.stderr or ran.stdout
-    return ran.stdout
+    return output(sys.executable, Path(__file__).with_name(program), *words, env=env)
 
 
 def in_threads(*bodies):

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from common import Skipped
+from common import Skipped, output
 
 HERE = Path(__file__).parent
 #: Of a frame.
@@ -31,10 +31,7 @@ def rows(frameworks, environment):
     """The rows of copies.py."""
     with tempfile.TemporaryDirectory(prefix="contigo-copies-") as folder:
         environment = {**os.environ, "LD_PRELOAD": str(library(folder)), **environment}
-        program = [sys.executable, HERE / "copies.py", *frameworks]
-        ran = subprocess.run(program, capture_output=True, text=True, timeout=120, env=environment)
-    assert ran.returncode == 0, ran.stderr or ran.stdout
-    return json.loads(ran.stdout)
+        return json.loads(output(sys.executable, HERE / "copies.py", *frameworks, env=environment))
 
 
 def copies(row, when):

@@ -3,13 +3,12 @@
 import ast
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import contigo
-from common import ROOT
+from common import ROOT, output
 from counted import library
 
 PROGRAMS = ROOT / "docs" / "examples"
@@ -42,6 +41,5 @@ def test_programs_of_documents_run():
             Path(folder, program.name).write_text(source, encoding="utf-8")
             is_counted = program.name == "count_copies.py" and shutil.which("cc")
             environment = {**os.environ, "LD_PRELOAD": str(library(folder))} if is_counted else os.environ
-            ran = subprocess.run([sys.executable, program.name], cwd=folder, capture_output=True, text=True, timeout=120, env=environment)
-            assert ran.returncode == 0, f"{program.name}: {ran.stderr or ran.stdout}"
-            assert not is_counted or COUNTED in ran.stdout, ran.stdout
+            said = output(sys.executable, program.name, cwd=folder, env=environment)
+            assert not is_counted or COUNTED in said, said

@@ -3,12 +3,11 @@ garbage touches nothing, and the parent goes on."""
 
 import multiprocessing
 import os
-import subprocess
 import sys
 
 import contigo
 import numpy as np
-from common import refused
+from common import output, refused
 
 
 def uses(region, buf, handover, engine, imported, device, job, frames):
@@ -128,8 +127,8 @@ def test_a_child_of_fork_gets_nothing():
         said = queue.get()
         child.join(60)
         assert (said, child.exitcode) == ("nothing", 0), (said, child.exitcode)
-    ran = subprocess.run([sys.executable, "-W", "ignore", "-c", COLLECTS], capture_output=True, text=True, timeout=120)
-    assert ran.stdout == "7 cpu\n", (ran.stdout, ran.stderr)
+    said = output(sys.executable, "-W", "ignore", "-c", COLLECTS)
+    assert said == "7 cpu\n", said
 
     # The parent goes on.
     assert (given.owner, bufs[0].views, contigo._default) == ("device", 1, default)

@@ -6,15 +6,16 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import contigo
 import numpy as np
-from common import ROOT, Skipped, by_own_build, in_threads, refused
+from common import ROOT, Skipped, by_own_build, in_threads, output, refused
 from memory import REGION, Copies, array, pointer
+
+HERE, EXAMPLES = Path(__file__).parent, ROOT / "docs" / "examples"
 
 
 def test_tvm_relax():
@@ -223,12 +224,10 @@ def test_memory_that_cuda_pinned():
     with tempfile.TemporaryDirectory(prefix="contigo-cuda-") as folder:
         (Path(folder) / "libcuda.so.1").symlink_to(fake)
         path = f"{folder}{os.pathsep}{os.environ.get('LD_LIBRARY_PATH', '')}"
-        program, environment = Path(__file__).with_name("pinned.py"), {**os.environ, "LD_LIBRARY_PATH": path}
-        ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120, env=environment)
-        quoted = ROOT / "docs" / "examples" / "pinned_tensor.py"
-        answer = subprocess.run([sys.executable, quoted], capture_output=True, text=True, timeout=120, env=environment)
-    assert ran.returncode == 0 and ran.stdout == "pinned\n", ran.stderr or ran.stdout
-    assert answer.returncode == 0 and answer.stdout.startswith("cuda_host:0 cpu:0 0\ncuda:0 0x"), answer.stderr or answer.stdout
+        environment = {**os.environ, "LD_LIBRARY_PATH": path}
+        assert output(sys.executable, HERE / "pinned.py", env=environment) == "pinned\n"
+        said = output(sys.executable, EXAMPLES / "pinned_tensor.py", env=environment)
+    assert said.startswith("cuda_host:0 cpu:0 0\ncuda:0 0x"), said
     refused(ValueError, lambda: contigo.open_memory("cuda:x"), "at byte 5: a number from 0 to")
     rows = [("NumPy", "CUDA-pinned", 256, True, 0), ("TVM", "CUDA-pinned", 256, True, 0)]
     return [*rows, ("TVM", "the GPU's view of it", 256, True, 0)]
@@ -236,14 +235,13 @@ def test_memory_that_cuda_pinned():
 
 def test_memory_of_vulkan_and_opencl():
     """Each in a process of its own, because a driver brings its compiler."""
-    program, rows, missing = Path(__file__).with_name("any_gpu.py"), [], []
+    rows, missing = [], []
     for name, words in (("vulkan", "a VkBuffer and an offset"), ("opencl", "a cl_mem and an offset")):
-        ran = subprocess.run([sys.executable, program, name], capture_output=True, text=True, timeout=300)
-        assert ran.returncode == 0, ran.stderr or ran.stdout
-        if ran.stdout.startswith("missing: "):
-            missing.append(f"{name}: {ran.stdout[9:].strip()}")
+        said = output(sys.executable, HERE / "any_gpu.py", name, timeout=300)
+        if said.startswith("missing: "):
+            missing.append(f"{name}: {said[9:].strip()}")
             continue
-        assert ran.stdout.endswith("right\n"), ran.stdout
+        assert said.endswith("right\n"), said
         rows.append((name, words, 256, True, 0))
     if missing:
         raise Skipped("; ".join(missing))
@@ -259,9 +257,6 @@ def test_memory_of_vulkan_and_opencl():
     return [*rows, ("opencl", "a layer that TVM compiled", 256, True, 0)]
 
 
-def example(*words):
+def example(name, *words):
     """The output of a program of docs/examples."""
-    name, *arguments = words
-    ran = subprocess.run([sys.executable, ROOT / "docs" / "examples" / name, *arguments], capture_output=True, text=True, timeout=300)
-    assert ran.returncode == 0, ran.stderr or ran.stdout
-    return ran.stdout
+    return output(sys.executable, EXAMPLES / name, *words, timeout=300)

@@ -1,46 +1,11 @@
 """A buffer while a device owns it: one address with its length, the rights of a framework, and the
 cache maintenance."""
 
-import ctypes
-
 import contigo
 import numpy as np
-from common import refused, structure
+from common import inside, refused
 
 READ_ONLY = 1
-
-
-class Device(ctypes.Structure):
-    _fields_ = [("type", ctypes.c_int32), ("id", ctypes.c_int32)]
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_uint64),
-        ("device", Device),
-        ("ndim", ctypes.c_int32),
-        ("dtype", ctypes.c_uint32),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.c_void_p),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-class Versioned(ctypes.Structure):
-    """dlpack.h: DLManagedTensorVersioned."""
-
-    _fields_ = [
-        ("version", ctypes.c_uint32 * 2),
-        ("manager_ctx", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64),
-        ("tensor", Tensor),
-    ]
-
-
-def inside(capsule):
-    """The fields that a consumer of the capsule reads."""
-    return ctypes.cast(structure(capsule, b"dltensor_versioned"), ctypes.POINTER(Versioned)).contents
 
 
 def test_a_device_s_view_is_what_was_handed_over():

@@ -2,14 +2,13 @@
 in a process of its own, with libcuda.so.1 a driver that stands in for NVIDIA's. On a machine with a
 GPU it runs by itself."""
 
-import ctypes
 import sys
 from pathlib import Path
 
 import contigo
 import numpy as np
 import tvm
-from common import GEMM8, GEMM8_LENGTHS, gemm8_job, refused, structure
+from common import GEMM8, GEMM8_LENGTHS, Tensor, gemm8_job, inside, refused
 
 CUDA, CUDA_HOST, EXT_DEV = 2, 3, 12
 READ_ONLY = 1
@@ -17,15 +16,13 @@ READ_ONLY = 1
 
 def told(capsule):
     """The pointer, the device and the first dimension of a tensor in the form before DLPack 1.0."""
-    at = structure(capsule, b"dltensor")
-    kind, ordinal = (ctypes.c_int32 * 2).from_address(at + 8)
-    shape = ctypes.c_void_p.from_address(at + 24).value
-    return ctypes.c_void_p.from_address(at).value, kind, ordinal, ctypes.c_int64.from_address(shape).value
+    tensor = inside(capsule, Tensor)
+    return tensor.data, *tensor.device, tensor.shape[0]
 
 
 def flags(capsule):
-    """Of a tensor in the form of DLPack 1.0: behind its version, its context and its deleter."""
-    return ctypes.c_uint64.from_address(structure(capsule, b"dltensor_versioned") + 24).value
+    """Of a tensor in the form of DLPack 1.0; the capsule lives meanwhile."""
+    return inside(capsule).flags
 
 
 def the_cpu_s_view(region):

@@ -11,7 +11,7 @@ import zipfile
 from pathlib import Path
 
 import contigo
-from common import ROOT, Skipped
+from common import ROOT, Skipped, output
 
 EXAMPLES = sorted((ROOT / "bindings" / "python" / "examples").glob("*.py"))
 
@@ -19,9 +19,9 @@ EXAMPLES = sorted((ROOT / "bindings" / "python" / "examples").glob("*.py"))
 def test_examples_run():
     """Each checks what it says, and its last line reports that all cells have run."""
     for example in EXAMPLES:
-        ran = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=120)
-        assert ran.returncode == 0 and ran.stdout.endswith("all cells have run\n"), f"{example.name}: {ran.stderr or ran.stdout}"
-        without = [line for line in ran.stdout.splitlines() if line.endswith("skipped")]
+        said = output(sys.executable, example)
+        assert said.endswith("all cells have run\n"), f"{example.name}: {said}"
+        without = [line for line in said.splitlines() if line.endswith("skipped")]
         assert not without, f"{example.name}: {without}"
     assert EXAMPLES, "no examples"
 
@@ -80,5 +80,5 @@ def test_a_board_runs_the_examples():
         "LD_LIBRARY_PATH": f"{libraries}/blas:{libraries}/lapack",
     }
     for example in EXAMPLES:
-        ran = subprocess.run([emulator, "-L", root, f"{root}/usr/bin/python3", str(example)], capture_output=True, text=True, timeout=300, env=env)
-        assert ran.returncode == 0 and ran.stdout.endswith("all cells have run\n"), f"{example.name}: {ran.stderr or ran.stdout}"
+        said = output(emulator, "-L", root, f"{root}/usr/bin/python3", example, timeout=300, env=env)
+        assert said.endswith("all cells have run\n"), f"{example.name}: {said}"
