@@ -6,10 +6,15 @@
     reason = "a test that panics has failed, which is its purpose"
 )]
 
+extern crate contigo as contigo_core;
+
 #[path = "cores/breaches.rs"]
 mod breaches;
 #[path = "cores/gate.rs"]
 mod gate;
+#[allow(dead_code, unreachable_pub, reason = "the driver uses what these tests do not")]
+#[path = "../../runtime/drivers/src/axi_gate/regs.rs"]
+mod gate_regs;
 #[path = "cores/litex.rs"]
 mod litex;
 #[path = "cores/nngen.rs"]

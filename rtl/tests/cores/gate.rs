@@ -1,6 +1,6 @@
 //! The gate between a core that cannot be stopped and memory that stalls and reorders.
 
-use super::{rig::Rig, skip::or_skip};
+use super::{gate_regs as regs, rig::Rig, skip::or_skip};
 use contigo::{
     Error, Mmio, Wait,
     drivers::axi_gate::{AxiGate, Owed, Part, WINDOW_BYTES},
@@ -25,7 +25,6 @@ const READ_BURSTS: usize = GATE + 0x24;
 const READ_BEATS: usize = GATE + 0x28;
 const WRITE_BURSTS: usize = GATE + 0x2C;
 const WRITE_BEATS: usize = GATE + 0x30;
-const ERRORS: usize = GATE + 0x34;
 
 /// 16 KiB each way, from and to places of their own.
 const FROM_ADDR: u32 = 0x1000;
@@ -212,7 +211,7 @@ fn the_driver_drives_it() {
     assert!(passed.iter().all(|count| (2..400).contains(count)), "{passed:?}");
     assert_eq!(beats(), passed.map(|bursts| 16 * bursts), "each burst has all of its beats");
     assert_eq!(
-        window.read32(ERRORS),
+        window.read32(GATE + regs::ERRORS.offset()),
         16 * passed[0] + passed[1],
         "each beat of a read has a response"
     );
@@ -239,4 +238,49 @@ fn it_costs_no_bandwidth() {
         (4096..4200).contains(&bare) && gated < bare + 64,
         "{bare} {gated} cycles for 4096 beats each way"
     );
+}
+
+/// Three tables: the page's, the driver's (its part), and the Verilog's, which the proofs compare
+/// with theirs.
+#[test]
+fn the_tables_agree() {
+    let driver = [
+        ("ID", regs::ID.offset()),
+        ("VERSION", regs::VERSION.offset()),
+        ("CONTROL", regs::CONTROL.offset()),
+        ("STATUS", regs::STATUS.offset()),
+        ("OWED", regs::OWED.offset()),
+        ("ERROR", regs::ERROR.offset()),
+        ("ERROR_ADDR_LOW", regs::ERROR_ADDR_LOW.offset()),
+        ("ERROR_ADDR_HIGH", regs::ERROR_ADDR_HIGH.offset()),
+        ("ERRORS", regs::ERRORS.offset()),
+    ];
+    let (page, verilog) =
+        (include_str!("../../gate/registers.md"), include_str!("../../gate/axi_gate_registers.v"));
+    let rows: Vec<_> =
+        page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | 0x")).collect();
+    let page: Vec<_> = rows
+        .iter()
+        .map(|(name, rest)| (*name, usize::from_str_radix(&rest[..2], 16).unwrap()))
+        .collect();
+    for row in driver {
+        assert!(page.contains(&row), "{row:?}");
+    }
+    let words = verilog
+        .lines()
+        .filter(|line| line.trim_start().starts_with("10'h") && line.contains("s_axil_rdata <="))
+        .count();
+    assert_eq!(words, page.len());
+    let bits = [
+        ("IDLE", regs::IDLE),
+        ("STOPPED", regs::STOPPED),
+        ("IN_RESET", regs::IN_RESET),
+        ("FAILED", regs::FAILED),
+    ];
+    let status = rows.iter().find(|(name, _)| *name == "STATUS").unwrap().1;
+    for (name, bit) in
+        bits.into_iter().chain([("MISFRAMED", regs::MISFRAMED), ("STRAY", regs::STRAY)])
+    {
+        assert!(status.contains(&format!("{} `{name}`", bit.trailing_zeros())), "{name}: {status}");
+    }
 }
