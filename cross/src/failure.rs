@@ -14,62 +14,28 @@ pub type Result<T> = anyhow::Result<T>;
 
 /// The failures that both tools have.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum Failure {
     /// A program is not on the `PATH`.
     #[error("{program} is not installed: {remedy}")]
-    MissingTool {
-        /// The program's name.
-        program: String,
-        /// What to type.
-        remedy: String,
-    },
+    MissingTool { program: String, remedy: String },
     /// A program ended with another status than 0.
     #[error("{what} failed ({status}); the log is {}{}", .log.display(), Tail(.last))]
-    Failed {
-        /// The program's work.
-        what: String,
-        /// Its exit status, or the signal that ended it.
-        status: String,
-        /// Its whole output.
-        log: PathBuf,
-        /// The last lines of it.
-        last: Vec<String>,
-    },
+    Failed { what: String, status: String, log: PathBuf, last: Vec<String> },
     /// A program was ended at its time limit.
     #[error("{what} was ended: it took longer than {seconds} s; the log is \
              {}{}", .log.display(), Tail(.last))]
-    TimedOut {
-        /// The program's work.
-        what: String,
-        /// Its limit.
-        seconds: u64,
-        /// Its whole output.
-        log: PathBuf,
-        /// The last lines of it.
-        last: Vec<String>,
-    },
+    TimedOut { what: String, seconds: u64, log: PathBuf, last: Vec<String> },
     /// No room is left.
     #[error("{what} failed: the disk that holds {} is full; make room, or set CONTIGO_CACHE to a \
              folder on another disk", .place.display())]
-    DiskFull {
-        /// The work that could not go on.
-        what: String,
-        /// A path on that disk.
-        place: PathBuf,
-    },
+    DiskFull { what: String, place: PathBuf },
     /// The user ended the run.
     #[error("interrupted")]
     Interrupted,
     /// Neither a package nor what stands in for it can be had.
     #[error("{package} ({architecture}) cannot be had here: {reason}")]
-    NoPackage {
-        /// The Debian package.
-        package: String,
-        /// Debian's name of the architecture, or `all`.
-        architecture: String,
-        /// The attempts, and the remedy.
-        reason: String,
-    },
+    NoPackage { package: String, architecture: String, reason: String },
 }
 
 /// The end of a log, each line on a line of its own.

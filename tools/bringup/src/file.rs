@@ -17,6 +17,7 @@ use std::{
 /// The reason why a file is not read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum FileError {
     /// The file cannot be read.
     #[error("{0}")]
@@ -26,12 +27,7 @@ pub enum FileError {
     NotAFile,
     /// It is longer than any file of its kind.
     #[error("it has {bytes} bytes, and no file of its kind has more than {most}")]
-    TooLong {
-        /// The file's length, or the length of the part that was read.
-        bytes: u64,
-        /// The longest file that is read.
-        most: u64,
-    },
+    TooLong { bytes: u64, most: u64 },
 }
 
 /// Opens a regular file of at most `most` bytes.

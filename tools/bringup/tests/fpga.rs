@@ -22,7 +22,6 @@ use nix::fcntl::{Flock, FlockArg};
 use std::{
     fs,
     io::{self, Write},
-    os::unix::fs::symlink,
     path::Path,
 };
 use tempfile::TempDir;
@@ -36,7 +35,7 @@ fn folder() -> TempDir {
 }
 
 fn sysfs(folder: &TempDir) -> Board {
-    Board::new(folder.path(), ZYNQ).unwrap().with_sysfs().unwrap()
+    Board::new(folder.path(), ZYNQ).with_sysfs()
 }
 
 fn load(board: &Board, file: Vec<u8>, options: &Options) -> Result<Loaded, FpgaError> {
@@ -67,7 +66,7 @@ fn as_usable_as_before(board: &Board, flags: &str) {
 fn manager_gets_swapped_bin_and_old_flags() {
     let folder = folder();
     let board = sysfs(&folder);
-    board.put("sys/class/fpga_manager/fpga0/flags", "20").unwrap();
+    board.put("sys/class/fpga_manager/fpga0/flags", "20");
     let loaded = load(&board, zynq(), &FULL).unwrap();
     assert_eq!((loaded.before, loaded.after), (State::Unknown, State::Operating));
     assert_eq!(board.loaded(), Some(swapped(&words(0x0372_7093, 101))));
@@ -91,7 +90,7 @@ fn manager_gets_swapped_bin_and_old_flags() {
 fn the_kernels_own_folder_is_used() {
     let folder = folder();
     let board = sysfs(&folder);
-    board.put("sys/module/firmware_class/parameters/path", "/run/firmware").unwrap();
+    board.put("sys/module/firmware_class/parameters/path", "/run/firmware");
     assert!(matches!(
         load(&board, zynq(), &FULL),
         Err(FpgaError::Place { path, .. }) if path.ends_with("run/firmware")
@@ -105,7 +104,7 @@ fn the_kernels_own_folder_is_used() {
 #[test]
 fn a_region_gets_an_overlay_and_its_bridges_open() {
     let folder = folder();
-    let board = Board::new(folder.path(), ZYNQ).unwrap().with_overlays().unwrap();
+    let board = Board::new(folder.path(), ZYNQ).with_overlays();
     let machine = board.machine();
     let fpga = Fpga::find(&machine, None, None).unwrap();
     assert_eq!(fpga.way, Some(Way::Overlay { region: "/fpga-region".to_owned() }));
@@ -120,7 +119,7 @@ fn a_region_gets_an_overlay_and_its_bridges_open() {
         assert_eq!(board.left(), (vec![], vec![]));
     }
     // Another user of configfs keeps the folder: the error has that, and the load's own failure.
-    board.put("etc/overlays/stuck", "").unwrap();
+    board.put("etc/overlays/stuck", "");
     board.fail(Fault { errno: Some(22), state: "write init error", status: "" });
     let left = load(&board, zynq(), &FULL).unwrap_err();
     let said = left.to_string();
@@ -148,12 +147,7 @@ fn a_region_gets_an_overlay_and_its_bridges_open() {
 #[test]
 fn one_of_several_regions_is_chosen_by_its_user() {
     let folder = folder();
-    let board = Board::new(folder.path(), ZYNQ)
-        .unwrap()
-        .with_overlays()
-        .unwrap()
-        .with_region("fpga-region/pr@1")
-        .unwrap();
+    let board = Board::new(folder.path(), ZYNQ).with_overlays().with_region("fpga-region/pr@1");
     let regions = ["/fpga-region", "/fpga-region/pr@1"];
     let refused = load(&board, zynq(), &FULL).unwrap_err();
     assert!(matches!(&refused, FpgaError::SeveralRegions(there) if *there == regions), "{refused}");
@@ -202,14 +196,14 @@ fn board_is_known_by_its_tree_alone() {
     ];
     for (manager, compatible, device) in rows {
         let folder = folder();
-        let board = Board::new(folder.path(), manager).unwrap().with_sysfs().unwrap();
-        board.put("sys/firmware/devicetree/base/compatible", compatible).unwrap();
+        let board = Board::new(folder.path(), manager).with_sysfs();
+        board.put("sys/firmware/devicetree/base/compatible", compatible);
         assert_eq!(Fpga::find(&board.machine(), None, None).unwrap().target.to_string(), device);
     }
     let folder = folder();
     let board = sysfs(&folder);
-    board.put("sys/devices/soc0/family", "Xilinx Zynq").unwrap();
-    board.put("sys/devices/soc0/soc_id", "0x2").unwrap();
+    board.put("sys/devices/soc0/family", "Xilinx Zynq");
+    board.put("sys/devices/soc0/soc_id", "0x2");
     let machine = board.machine();
     let said = |board| Fpga::find(&machine, None, Some(board)).unwrap_err().to_string();
     assert_eq!(
@@ -222,7 +216,7 @@ fn board_is_known_by_its_tree_alone() {
         "{}",
         said("kv260")
     );
-    board.put("sys/devices/soc0/soc_id", "0x0").unwrap();
+    board.put("sys/devices/soc0/soc_id", "0x0");
     assert!(
         said("kv260").starts_with("this board is a Zynq-7000 (by Xilinx Zynq FPGA Manager)"),
         "{}",
@@ -237,11 +231,11 @@ fn board_is_known_by_its_tree_alone() {
 #[test]
 fn a_daemon_is_asked_where_it_runs() {
     let folder = folder();
-    let board = sysfs(&folder).with_process(77, "fpgad", "/dev/null", "").unwrap();
+    let board = sysfs(&folder).with_process(77, "fpgad", "/dev/null", "");
     // Without its client, the manager is the way.
     let machine = board.machine();
     assert_eq!(Fpga::find(&machine, None, None).unwrap().way, Some(Way::Sysfs));
-    board.put("usr/bin/fpgad_cli", "").unwrap();
+    board.put("usr/bin/fpgad_cli", "");
     board.fail(Fault { errno: Some(22), state: "write error", status: "" });
     let failed = load(&board, zynq(), &FULL).unwrap_err();
     assert!(
@@ -266,7 +260,7 @@ fn a_daemon_is_asked_where_it_runs() {
 #[test]
 fn dfx_mgr_is_believed_by_words_not_status() {
     let folder = folder();
-    let board = sysfs(&folder).with_process(78, "dfx-mgrd", "/dev/null", "").unwrap();
+    let board = sysfs(&folder).with_process(78, "dfx-mgrd", "/dev/null", "");
     let file = "/lib/firmware/contigo-fpga.bin";
     load(&board, zynq(), &FULL).unwrap();
     let partial = bit("rp;PARTIAL=TRUE", "7z020clg400", &bin(&words(0x0372_7093, 9)));
@@ -296,7 +290,7 @@ fn dfx_mgr_is_believed_by_words_not_status() {
     );
     assert_eq!(board.left(), (vec![], vec![]));
     // One before 2025.2 takes packages only.
-    board.put("etc/dfx-mgrd/old", "").unwrap();
+    board.put("etc/dfx-mgrd/old", "");
     for refused in [load(&board, zynq(), &FULL).map(|_| ()), fpga.unload()] {
         assert!(matches!(refused, Err(FpgaError::Owned { daemon: "dfx-mgrd" })), "{refused:?}");
     }
@@ -329,8 +323,8 @@ fn file_for_other_device_is_refused() {
         Err(FpgaError::TooLarge { bytes: 4_045_568, most: 4_045_564, part: "7z020" })
     ));
     // The processor says which device it is, where the caller names no board.
-    board.put("sys/devices/soc0/family", "Xilinx Zynq").unwrap();
-    board.put("sys/devices/soc0/soc_id", "0x7").unwrap();
+    board.put("sys/devices/soc0/family", "Xilinx Zynq");
+    board.put("sys/devices/soc0/soc_id", "0x7");
     let machine = board.machine();
     let fpga = Fpga::find(&machine, None, None).unwrap();
     assert_eq!(fpga.target.to_string(), "7z020 (by /sys/devices/soc0/soc_id)");
@@ -343,7 +337,7 @@ fn file_for_other_device_is_refused() {
 #[test]
 fn a_cyclone_takes_an_rbf_as_it_is() {
     let folder = folder();
-    let board = Board::new(folder.path(), CYCLONE).unwrap().with_sysfs().unwrap();
+    let board = Board::new(folder.path(), CYCLONE).with_sysfs();
     let machine = board.machine();
     let fpga = Fpga::find(&machine, None, Some("de10-nano")).unwrap();
     fpga.load(&Image::new(rbf(4001)).unwrap(), &FULL).unwrap();
@@ -368,45 +362,34 @@ fn fabric_in_use_is_refused_naming_users() {
     let folder = folder();
     let board = sysfs(&folder)
         .with_process(11, "a\u{1b}[Jp", "/dev/uio0", "")
-        .unwrap()
         .with_process(
             12,
             "idle",
             "/dev/null",
             "76f0a000-76f0b000 r--p 00000000 00:00 0  /lib/libc.so",
         )
-        .unwrap()
         .with_process(
             13,
             "mapper",
             "/dev/null",
             "76f0a000-76f0b000 rw-s 40000000 00:05 7  /dev/mem",
         )
-        .unwrap()
         .with_process(14, "contigo_device", "/dev/contigo/40000000.copy", "")
-        .unwrap()
         .with_process(15, "buffered", "/dev/udmabuf0", "")
-        .unwrap()
         .with_process(
             16,
             "elsewhere",
             "/dev/uio1",
             "76f0a000-76f0b000 rw-s f8003000 00:05 7  /dev/mem",
-        )
-        .unwrap();
-    board.put("sys/class/uio/uio0/maps/map0/addr", "0x40400000").unwrap();
-    board.put("sys/class/uio/uio1/maps/map0/addr", "0xf8003000").unwrap();
-    board.put("sys/class/contigo/40000000.copy/reset", "").unwrap();
-    board.put("sys/class/u-dma-buf/udmabuf0/size", "4096").unwrap();
-    let devices = folder.path().join("sys/bus/platform/devices");
-    for (device, driver) in [
-        ("40410000.dma", "xilinx-vdma"),
-        ("40400000.axi_dma", "uio_pdrv_genirq"),
-        ("f8003000.dma", "dma-pl330"),
-    ] {
-        fs::create_dir_all(devices.join(device)).unwrap();
-        symlink(format!("../../drivers/{driver}"), devices.join(device).join("driver")).unwrap();
-    }
+        );
+    board.put("sys/class/uio/uio0/maps/map0/addr", "0x40400000");
+    board.put("sys/class/uio/uio1/maps/map0/addr", "0xf8003000");
+    board.put("sys/class/contigo/40000000.copy/reset", "");
+    board.put("sys/class/u-dma-buf/udmabuf0/size", "4096");
+    let devices = "sys/bus/platform/devices";
+    board.link(&format!("{devices}/40410000.dma/driver"), "../../drivers/xilinx-vdma");
+    board.link(&format!("{devices}/40400000.axi_dma/driver"), "../../drivers/uio_pdrv_genirq");
+    board.link(&format!("{devices}/f8003000.dma/driver"), "../../drivers/dma-pl330");
     let Err(FpgaError::InUse(users)) = load(&board, zynq(), &FULL) else { panic!("it is in use") };
     let driver = User::Driver { name: "xilinx-vdma".to_owned(), device: "40410000.dma".to_owned() };
     let programs = [
@@ -438,7 +421,7 @@ fn fabric_in_use_is_refused_naming_users() {
     assert!(
         matches!(load(&board, zynq(), &FULL), Err(FpgaError::InUse(users)) if users.len() == 1)
     );
-    fs::remove_file(devices.join("40410000.dma/driver")).unwrap();
+    fs::remove_file(folder.path().join(devices).join("40410000.dma/driver")).unwrap();
     as_usable_as_before(&board, "0");
 }
 
@@ -448,24 +431,17 @@ fn a_core_behind_vfio_or_xrt_is_in_use() {
     let folder = folder();
     let board = sysfs(&folder)
         .with_process(21, "grouped", "/dev/vfio/7", "")
-        .unwrap()
         .with_process(22, "unsafely", "/dev/vfio/noiommu-7", "")
-        .unwrap()
         .with_process(23, "alone", "/dev/vfio/devices/vfio3", "")
-        .unwrap()
         .with_process(24, "device", "anon_inode:[vfio-device]", "")
-        .unwrap()
         .with_process(25, "xrt", "/dev/dri/renderD129", "")
-        .unwrap()
         .with_process(
             26,
             "screen",
             "/dev/dri/renderD128",
             "76f0a000-76f0b000 rw-s 00000000 00:05 7  /dev/dri/card0",
         )
-        .unwrap()
-        .with_process(27, "card", "/dev/vfio/8", "")
-        .unwrap();
+        .with_process(27, "card", "/dev/vfio/8", "");
     let links = [
         ("sys/bus/platform/devices/40420000.fir/iommu_group", "../../../kernel/iommu_groups/7"),
         ("sys/bus/platform/devices/40420000.fir/driver", "../../drivers/vfio-platform"),
@@ -474,12 +450,8 @@ fn a_core_behind_vfio_or_xrt_is_in_use() {
         ("sys/class/drm/renderD128/device/driver", "../../../bus/platform/drivers/lima"),
         ("sys/class/drm/card0/device/driver", "../../../bus/platform/drivers/lima"),
     ];
-    for (link, to) in links {
-        let link = folder.path().join(link);
-        fs::create_dir_all(link.parent().unwrap()).unwrap();
-        symlink(to, link).unwrap();
-    }
-    board.put("sys/bus/platform/devices/40420000.fir/vfio-dev/vfio3/dev", "511:0").unwrap();
+    links.into_iter().for_each(|(link, to)| board.link(link, to));
+    board.put("sys/bus/platform/devices/40420000.fir/vfio-dev/vfio3/dev", "511:0");
     let Err(FpgaError::InUse(users)) = load(&board, zynq(), &FULL) else { panic!("it is in use") };
     let who: Vec<_> = users.iter().map(ToString::to_string).collect();
     let expected = [
@@ -500,9 +472,9 @@ fn a_core_behind_vfio_or_xrt_is_in_use() {
 fn busy_or_failed_manager_tells_its_state() {
     let folder = folder();
     let board = sysfs(&folder);
-    board.put("sys/class/fpga_manager/fpga0/state", "write").unwrap();
+    board.put("sys/class/fpga_manager/fpga0/state", "write");
     assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::Busy(State::Write))));
-    board.put("sys/class/fpga_manager/fpga0/state", "operating").unwrap();
+    board.put("sys/class/fpga_manager/fpga0/state", "operating");
     board.fail(Fault { errno: Some(16), state: "operating", status: "" });
     assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::Busy(State::Operating))));
     let failures = [
@@ -548,12 +520,12 @@ fn one_load_at_a_time() {
 fn low_memory_and_late_sync_are_refused() {
     let folder = folder();
     let board = sysfs(&folder);
-    board.put("proc/meminfo", "MemAvailable: 1 kB").unwrap();
+    board.put("proc/meminfo", "MemAvailable: 1 kB");
     assert!(matches!(
         load(&board, zynq(), &FULL),
         Err(FpgaError::NoMemory { needs: 1200, available: 1024 })
     ));
-    board.put("proc/meminfo", "MemAvailable: 100 kB").unwrap();
+    board.put("proc/meminfo", "MemAvailable: 100 kB");
     let late = [vec![0xffff_ffff; 24], words(0x0372_7093, 9)].concat();
     assert!(matches!(
         load(&board, bin(&late), &FULL),
@@ -590,13 +562,13 @@ impl Kernel for Writes {
 #[test]
 fn wayless_or_nonsense_machine_says_so() {
     let folder = folder();
-    let board = Board::new(folder.path(), ZYNQ).unwrap();
+    let board = Board::new(folder.path(), ZYNQ);
     assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::NoWay)));
     let machine = board.machine();
     let find = |manager, board| Fpga::find(&machine, manager, board);
     assert!(matches!(find(None, Some("acme")), Err(FpgaError::NoSuchBoard(_))));
     assert!(matches!(find(Some("fpga7"), None), Err(FpgaError::NoSuchManager { .. })));
-    board.put("sys/class/fpga_manager/fpga1/state", "\u{fffd}nonsense").unwrap();
+    board.put("sys/class/fpga_manager/fpga1/state", "\u{fffd}nonsense");
     assert!(matches!(
         find(None, None),
         Err(FpgaError::SeveralManagers(names)) if names == ["fpga0", "fpga1"]
@@ -608,10 +580,10 @@ fn wayless_or_nonsense_machine_says_so() {
         "proc/9/maps",
         "proc/9/fd",
     ] {
-        board.put(file, "0xzz\u{0} -1").unwrap();
+        board.put(file, "0xzz\u{0} -1");
     }
-    board.put("sys/devices/soc0/family", "Xilinx Zynq").unwrap();
-    board.put("proc/meminfo", "MemAvailable: -1 kB").unwrap();
+    board.put("sys/devices/soc0/family", "Xilinx Zynq");
+    board.put("proc/meminfo", "MemAvailable: -1 kB");
     fs::write(folder.path().join("proc/9/comm"), [0xff, 0xfe]).unwrap();
     fs::create_dir_all(folder.path().join("sys/class/fpga_manager/fpga0/firmware")).unwrap();
     assert_eq!(find(Some("fpga1"), None).unwrap().state(), State::Unreadable);

@@ -6,6 +6,7 @@ use crate::file::FileError;
 /// of the file, or of the section in an `.xclbin`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum BitstreamError {
     /// The file cannot be read, or is no regular file.
     #[error("{}", of_file(.0))]
@@ -15,110 +16,59 @@ pub enum BitstreamError {
         "it has {bytes} bytes, and {available} of memory are left: end programs, or compress the \
          bitstream"
     )]
-    NoMemory {
-        /// The file's length.
-        bytes: u64,
-        /// The free bytes.
-        available: u64,
-    },
+    NoMemory { bytes: u64, available: u64 },
     /// A header states more bytes than the file has.
     #[error(
         "it is cut: {what} needs {needs} bytes, and there are {has}; copy the file again, whole"
     )]
-    Cut {
-        /// The part of the file that is cut.
-        what: &'static str,
-        /// The bytes that it needs.
-        needs: u64,
-        /// The bytes that it has.
-        has: u64,
-    },
+    Cut { what: &'static str, needs: u64, has: u64 },
     /// A header states fewer bytes than the file has.
     #[error(
         "its header says {says} bytes, and there are {has}; take the file as the tool wrote it"
     )]
-    Longer {
-        /// The header's number.
-        says: u64,
-        /// The number of bytes in the file.
-        has: u64,
-    },
+    Longer { says: u64, has: u64 },
     /// A field of a `.bit` is not the next one of the format.
     #[error(
         "its header is broken: byte {offset} begins field {wanted}, but is {found:#04x}; take the \
          file as the tool wrote it"
     )]
-    Field {
-        /// The offset of the field.
-        offset: usize,
-        /// The required letter.
-        wanted: char,
-        /// The byte in its place.
-        found: u8,
-    },
+    Field { offset: usize, wanted: char, found: u8 },
     /// The sync word is missing where every configuration has one.
     #[error(
         "it is no bitstream: neither the sync word AA995566 nor its swapped form is in its first \
          {searched} bytes; give a .bit, .bin, .xclbin or .rbf"
     )]
-    NoSync {
-        /// The number of bytes that were searched.
-        searched: usize,
-    },
+    NoSync { searched: usize },
     /// The sync word, or the end, is not aligned to a word.
     #[error(
         "{what} is at {bytes} bytes, which is not a multiple of 4; take the file as the tool wrote \
          it"
     )]
-    Unaligned {
-        /// The sync word or the end.
-        what: &'static str,
-        /// Its offset or length in bytes.
-        bytes: usize,
-    },
+    Unaligned { what: &'static str, bytes: usize },
     /// A word is no packet.
     #[error("byte {offset} begins no packet ({word:#010x}): the file is damaged; copy it again")]
-    Packet {
-        /// Its offset in bytes.
-        offset: usize,
-        /// The word.
-        word: u32,
-    },
+    Packet { offset: usize, word: u32 },
     /// The packets end without the command DESYNC.
     #[error(
         "it is cut: its {has} bytes have no command DESYNC, which ends a bitstream; copy the file \
          again, whole"
     )]
-    NoEnd {
-        /// The number of bytes.
-        has: usize,
-    },
+    NoEnd { has: usize },
     /// A file names two devices.
     #[error(
         "it asks for device {first:#010x} and for {second:#010x}: the file is damaged; copy it \
          again"
     )]
-    TwoDevices {
-        /// The IDCODE of the first.
-        first: u32,
-        /// The IDCODE of the second.
-        second: u32,
-    },
+    TwoDevices { first: u32, second: u32 },
     /// An `.xclbin` has no section with a bitstream.
     #[error(
         "none of its {sections} sections is a bitstream: it only describes a design; give the .bit \
          or .bin beside it"
     )]
-    NoBitstream {
-        /// The number of its sections.
-        sections: usize,
-    },
+    NoBitstream { sections: usize },
     /// An `.xclbin` for an emulator.
     #[error("it is for an emulator (mode {mode}): build it with v++ --target hw")]
-    Emulation {
-        /// Its mode.
-        mode: u16,
-    },
+    Emulation { mode: u16 },
 }
 
 /// The message of a file's error, for a bitstream.

@@ -34,8 +34,6 @@ pub(super) fn bit(file: &[u8]) -> Result<Bitstream, BitstreamError> {
         begin(file, at, letter)?;
         let length = usize::from(u16::from_be_bytes(bytes(file, at + 1, HEADER)?));
         let from = at + 3;
-        #[cfg(test)]
-        super::visits::add(length);
         let said = file.get(from..from + length).ok_or_else(|| cut(HEADER, from + length, file))?;
         // The tool terminates a text with a zero byte.
         *text = String::from_utf8_lossy(said).trim_end_matches('\0').to_owned();
@@ -157,8 +155,6 @@ pub(super) fn is_rbf(file: &[u8]) -> bool {
 
 pub(super) fn rbf(file: &[u8]) -> Result<Bitstream, BitstreamError> {
     let tail = file.iter().rev().take_while(|&&byte| byte == ONES).count();
-    #[cfg(test)]
-    super::visits::add(tail);
     if tail < TAIL_BYTES {
         let (needs, has) = (TAIL_BYTES as u64, tail as u64);
         return Err(BitstreamError::Cut { what: "its tail of ones", needs, has });
@@ -184,8 +180,6 @@ fn bytes<const N: usize>(
     at: usize,
     what: &'static str,
 ) -> Result<[u8; N], BitstreamError> {
-    #[cfg(test)]
-    super::visits::add(N);
     let found = file.get(at..).and_then(|rest| rest.first_chunk()).copied();
     found.ok_or_else(|| cut(what, at.saturating_add(N), file))
 }

@@ -87,8 +87,6 @@ pub(super) fn walk(payload: &[u8]) -> Result<Found, BitstreamError> {
 /// Finds the sync word, and its byte order.
 fn sync(payload: &[u8]) -> Result<(usize, ByteOrder), BitstreamError> {
     let searched = payload.len().min(SEARCH_BYTES);
-    #[cfg(test)]
-    super::visits::add(4 * searched);
     let orders =
         [(SYNC.to_be_bytes(), ByteOrder::BitFile), (SYNC.to_le_bytes(), ByteOrder::Swapped)];
     let head = payload.get(..searched).unwrap_or_default();
@@ -100,8 +98,6 @@ fn sync(payload: &[u8]) -> Result<(usize, ByteOrder), BitstreamError> {
 }
 
 fn word(payload: &[u8], offset: usize, order: ByteOrder) -> Option<u32> {
-    #[cfg(test)]
-    super::visits::add(4);
     let bytes = *payload.get(offset..)?.first_chunk()?;
     Some(match order {
         ByteOrder::BitFile => u32::from_be_bytes(bytes),

@@ -165,16 +165,11 @@ fn number(machine: &Machine, node: &str) -> Option<u32> {
 /// The reason why a clock was not read or set. All but [`Self::NotSetBack`] leave it as it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum ClockError {
     /// The kernel's clock summary cannot be read.
     #[error("{path}{}", hidden(.error))]
-    Hidden {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        error: io::Error,
-    },
+    Hidden { path: PathBuf, error: io::Error },
     /// The summary has a form that no supported kernel writes.
     #[error(
         "the kernel's clk_summary has a form that is not known here: report it with its first lines"
@@ -195,50 +190,20 @@ pub enum ClockError {
     InUse(Vec<User>),
     /// The control's file has no number.
     #[error("{path} is {text:?}, and no rate")]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The file's text.
-        text: String,
-    },
+    Unreadable { path: PathBuf, text: String },
     /// The kernel refused the rate.
     #[error("{path} does not take {hz} Hz: {error}; run this as root")]
-    Refused {
-        /// The file.
-        path: PathBuf,
-        /// The rate.
-        hz: u64,
-        /// The cause.
-        #[source]
-        error: io::Error,
-    },
+    Refused { path: PathBuf, hz: u64, error: io::Error },
     /// The hardware has no rate near the wanted one.
     #[error(
         "{fabric} has no {wanted} Hz; the nearest is {nearest} Hz, and it is as before: ask for a \
          rate that its PLL divides to"
     )]
-    Rate {
-        /// The clock.
-        fabric: Fabric,
-        /// The rate that was wanted, in Hz.
-        wanted: u64,
-        /// The nearest rate that it gave, in Hz.
-        nearest: u64,
-    },
+    Rate { fabric: Fabric, wanted: u64, nearest: u64 },
     /// The hardware has no rate near the wanted one, and the old rate could not be set again.
     #[error("{fabric} had {was_hz} Hz, has {} now, and was not set back: start no job, and set it \
              again, or restart the board{}", rate(*.has_hz), because(.error.as_deref()))]
-    NotSetBack {
-        /// The clock.
-        fabric: Fabric,
-        /// The old rate, in Hz.
-        was_hz: u64,
-        /// The current rate, in Hz, if it can be read.
-        has_hz: Option<u64>,
-        /// The kernel's own error, if it gave one.
-        #[source]
-        error: Option<Box<ClockError>>,
-    },
+    NotSetBack { fabric: Fabric, was_hz: u64, has_hz: Option<u64>, error: Option<Box<ClockError>> },
 }
 
 /// The end of a sentence that begins with the file.

@@ -7,21 +7,16 @@ use std::{fmt, io, path::PathBuf};
 
 /// A way to a fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum Way {
     /// Canonical's daemon `fpgad` runs. Its client gives it the commands.
-    Fpgad {
-        /// The client.
-        client: String,
-    },
+    Fpgad { client: String },
     /// AMD's daemon `dfx-mgrd` runs, and records what is in the fabric.
     DfxMgr,
     /// The manager's file `firmware`, in AMD's kernels. Intel's kernels have mainline's classes.
     Sysfs,
     /// An overlay through configfs, onto a region of the device tree: many vendors' kernels.
-    Overlay {
-        /// The region's path in the device tree.
-        region: String,
-    },
+    Overlay { region: String },
 }
 
 impl fmt::Display for Way {
@@ -37,23 +32,12 @@ impl fmt::Display for Way {
 
 /// A user of the fabric.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum User {
     /// A program has a node open or mapped.
-    Program {
-        /// Its process.
-        id: u32,
-        /// Its name.
-        name: String,
-        /// The node.
-        node: String,
-    },
+    Program { id: u32, name: String, node: String },
     /// A driver of the kernel is bound to a core.
-    Driver {
-        /// The driver.
-        name: String,
-        /// The core's device, on the platform bus.
-        device: String,
-    },
+    Driver { name: String, device: String },
 }
 
 impl fmt::Display for User {
@@ -75,6 +59,7 @@ impl fmt::Display for User {
 /// [`Self::NotOperating`] come after the fabric was touched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum FpgaError {
     /// The file itself is refused.
     #[error("{0}")]
@@ -90,35 +75,20 @@ pub enum FpgaError {
     SeveralManagers(Vec<String>),
     /// No manager has this name.
     #[error("there is no FPGA manager {name}; there is {}", .there.join(", "))]
-    NoSuchManager {
-        /// The name.
-        name: String,
-        /// The names of the managers.
-        there: Vec<String>,
-    },
+    NoSuchManager { name: String, there: Vec<String> },
     /// No board has this name.
     #[error("no board is called {0}: contigo boards lists them")]
     NoSuchBoard(String),
     /// The machine identifies itself as another board.
     #[error("this board is {here}, and not {given}: leave --board out, or name this board")]
-    OtherBoard {
-        /// The device of the named board.
-        given: String,
-        /// The device of this machine, and the source that names it.
-        here: String,
-    },
+    OtherBoard { given: String, here: String },
     /// The device tree has several regions, and the caller named none.
     #[error("there are {} regions of the fabric: choose the bitstream's with --region: \
              {}", .0.len(), .0.join(", "))]
     SeveralRegions(Vec<String>),
     /// This way has no region of that name.
     #[error("{}", absent(.name, .there))]
-    NoSuchRegion {
-        /// The name.
-        name: String,
-        /// The names of the regions.
-        there: Vec<String>,
-    },
+    NoSuchRegion { name: String, there: Vec<String> },
     /// The kernel has a manager, but programs have no way to it.
     #[error(
         "this kernel has an FPGA manager, but programs have no way to it, as in mainline Linux. \
@@ -132,47 +102,24 @@ pub enum FpgaError {
          by its name since 2026.1. This one does neither: use its client with a package, or stop \
          it: systemctl stop dfx-mgr"
     )]
-    Owned {
-        /// Its name.
-        daemon: &'static str,
-    },
+    Owned { daemon: &'static str },
     /// The bitstream is for another device.
     #[error("it is for {file}, and this is {here}: build the design for this device")]
-    OtherDevice {
-        /// The device in the file.
-        file: String,
-        /// The device of this machine, and the source that names it.
-        here: String,
-    },
+    OtherDevice { file: String, here: String },
     /// The bitstream has more frames than the device.
     #[error(
         "it has {bytes} bytes of frames, and {part} has {most}: build the design for this device"
     )]
-    TooLarge {
-        /// The bytes for frames in the file.
-        bytes: u64,
-        /// The bytes for frames in the device.
-        most: u64,
-        /// The device.
-        part: &'static str,
-    },
+    TooLarge { bytes: u64, most: u64, part: &'static str },
     /// The kernel does not have enough free memory for the bitstream.
     #[error(
         "the kernel needs {needs} bytes to load it, and has {available} left: end programs, or \
          compress the bitstream"
     )]
-    NoMemory {
-        /// The bytes for the file, and for the kernel's copy.
-        needs: u64,
-        /// The free bytes.
-        available: u64,
-    },
+    NoMemory { needs: u64, available: u64 },
     /// The file is partial, but the caller did not say that, or the other way round.
     #[error("{}", whole(*.file_is_partial))]
-    Partial {
-        /// Whether the file is partial.
-        file_is_partial: bool,
-    },
+    Partial { file_is_partial: bool },
     /// This family's manager takes whole bitstreams only.
     #[error("the kernel's manager for {0} takes whole bitstreams only: leave --partial out")]
     NoPartial(Family),
@@ -186,12 +133,7 @@ pub enum FpgaError {
         "its sync word is at byte {offset}, and the manager reads the first {header} only: make \
          the .bin anew, without padding"
     )]
-    LateSync {
-        /// The offset of the sync word.
-        offset: usize,
-        /// The number of bytes that the manager searches.
-        header: usize,
-    },
+    LateSync { offset: usize, header: usize },
     /// The manager is busy with another load.
     #[error("the FPGA manager is at work ({0}): wait for the other load to end, and try again")]
     Busy(State),
@@ -204,68 +146,27 @@ pub enum FpgaError {
     InUse(Vec<User>),
     /// The users of the fabric cannot be seen.
     #[error("it cannot be seen who uses the fabric: {path}: {error}; run this as root")]
-    CannotSee {
-        /// The file that cannot be read.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        error: io::Error,
-    },
+    CannotSee { path: PathBuf, error: io::Error },
     /// The file could not be put where the kernel looks for it.
     #[error(
         "the kernel looks for the file in that folder, and it cannot be put there: {path}: \
          {error}; run this as root, or name a folder with room in \
          /sys/module/firmware_class/parameters/path"
     )]
-    Place {
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        error: io::Error,
-    },
+    Place { path: PathBuf, error: io::Error },
     /// A file of the kernel could not be written, before the fabric was touched.
     #[error("{path}: {error}; run this as root")]
-    Told {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        error: io::Error,
-    },
+    Told { path: PathBuf, error: io::Error },
     /// The kernel or the daemon failed during the load.
     #[error("{}", failed(.way, *.state, .words, .error.as_ref()))]
-    Failed {
-        /// The way.
-        way: Way,
-        /// The manager's state after the failure.
-        state: State,
-        /// The manager's own message (`status`), or the daemon's.
-        words: String,
-        /// The error of the write, if it gave one.
-        #[source]
-        error: Option<io::Error>,
-    },
+    Failed { way: Way, state: State, words: String, error: Option<io::Error> },
     /// The bitstream was taken, but the manager does not report that the fabric runs.
     #[error("the bitstream was taken, but the FPGA manager says \"{state}\" after {waited_s} s; \
              {}", .state.cure())]
-    NotOperating {
-        /// The manager's state.
-        state: State,
-        /// How long the manager's state was polled, in seconds.
-        waited_s: u64,
-    },
+    NotOperating { state: State, waited_s: u64 },
     /// A load failed, and its overlay could not be removed.
     #[error("{failed}; and its overlay stays, so that no other load goes: {error}: rmdir {path}")]
-    Left {
-        /// The overlay's folder.
-        path: PathBuf,
-        /// The reason why it stays.
-        error: io::Error,
-        /// The first failure.
-        #[source]
-        failed: Box<FpgaError>,
-    },
+    Left { path: PathBuf, error: io::Error, failed: Box<FpgaError> },
     /// An overlay of Contigo's is applied already.
     #[error("the overlay {0} is applied: contigo fpga unload takes it away")]
     Applied(PathBuf),

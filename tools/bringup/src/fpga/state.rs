@@ -148,20 +148,3 @@ impl Bridge {
         machine.list(folder).into_iter().map(bridge).collect()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_state_is_read_as_the_kernel_writes_it() {
-        for (state, words) in STATES {
-            assert_eq!((State::of(Some(words)), state.to_string().as_str()), (state, words));
-            assert!(!state.cure().is_empty());
-        }
-        assert_eq!(
-            (State::of(None), State::of(Some("nonsense"))),
-            (State::Unreadable, State::Unreadable)
-        );
-    }
-}

@@ -1,7 +1,11 @@
 //! A board in a folder, with a kernel that answers as Linux's FPGA managers do, and fails where a
 //! test asks for it. It does not know the tested code: it follows `fpga-mgr.c`, `zynq-fpga.c` and
 //! `of-fpga-region.c`.
-#![allow(clippy::disallowed_methods, reason = "it makes the files of a test")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "it makes the files of a test, which fails where they cannot be made"
+)]
 
 use super::{Kernel, Machine, Ran};
 use std::{
@@ -53,81 +57,68 @@ struct FakeLinux {
 
 impl Board {
     /// Makes a board below `root`: its manager has this name, nothing is loaded, and it has no way.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
-    pub fn new(root: &Path, manager: &str) -> io::Result<Self> {
+    #[must_use]
+    pub fn new(root: &Path, manager: &str) -> Self {
         let board = Self { root: root.to_owned(), seen: Arc::default() };
-        board.put(&format!("{MANAGER}/name"), manager)?;
-        board.put(&format!("{MANAGER}/state"), "unknown")?;
-        board.put("proc/meminfo", "MemTotal: 500000 kB\nMemAvailable: 400000 kB")?;
-        fs::create_dir_all(root.join("lib/firmware"))?;
-        Ok(board)
+        board.put(&format!("{MANAGER}/name"), manager);
+        board.put(&format!("{MANAGER}/state"), "unknown");
+        board.put("proc/meminfo", "MemTotal: 500000 kB\nMemAvailable: 400000 kB");
+        fs::create_dir_all(root.join("lib/firmware")).unwrap();
+        board
     }
 
     /// Writes a file of the board.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
-    pub fn put(&self, path: &str, text: &str) -> io::Result<()> {
+    pub fn put(&self, path: &str, text: &str) {
         let path = self.root.join(path);
-        path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        fs::write(path, format!("{text}\n"))
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{text}\n")).unwrap();
+    }
+
+    /// Makes the symbolic link `path`, to `to`.
+    pub fn link(&self, path: &str, to: impl AsRef<Path>) {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(to, path).unwrap();
     }
 
     /// Adds the vendor's files: `firmware`, `flags`, `status`.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
-    pub fn with_sysfs(self) -> io::Result<Self> {
-        ["firmware", "flags", "status"]
-            .iter()
-            .zip(["", "0", ""])
-            .try_for_each(|(file, text)| self.put(&format!("{MANAGER}/{file}"), text))?;
-        Ok(self)
+    #[must_use]
+    pub fn with_sysfs(self) -> Self {
+        for (file, text) in [("firmware", ""), ("flags", "0"), ("status", "")] {
+            self.put(&format!("{MANAGER}/{file}"), text);
+        }
+        self
     }
 
     /// Adds a region in the device tree, a bridge, and configfs.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
-    pub fn with_overlays(self) -> io::Result<Self> {
-        for folder in [REGION, OVERLAYS, "sys/class/fpga_region/region0"] {
-            fs::create_dir_all(self.root.join(folder))?;
+    #[must_use]
+    pub fn with_overlays(self) -> Self {
+        for folder in [REGION, OVERLAYS] {
+            fs::create_dir_all(self.root.join(folder)).unwrap();
         }
-        symlink(
-            Path::new("/").join(REGION),
-            self.root.join("sys/class/fpga_region/region0/of_node"),
-        )?;
-        self.put("sys/class/fpga_bridge/br0/name", "lwhps2fpga")?;
-        self.put("sys/class/fpga_bridge/br0/state", "disabled")?;
-        Ok(self)
+        self.link("sys/class/fpga_region/region0/of_node", Path::new("/").join(REGION));
+        self.put("sys/class/fpga_bridge/br0/name", "lwhps2fpga");
+        self.put("sys/class/fpga_bridge/br0/state", "disabled");
+        self
     }
 
     /// Adds a region, beside or below the first. `path` begins at the tree's root.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
-    pub fn with_region(self, path: &str) -> io::Result<Self> {
-        let node = Path::new("/sys/firmware/devicetree/base").join(path);
-        let class = self.root.join("sys/class/fpga_region");
-        let folder = class.join(format!("region{}", fs::read_dir(&class)?.count()));
-        fs::create_dir_all(self.root.join(node.strip_prefix("/").unwrap_or(&node)))?;
-        fs::create_dir_all(&folder)?;
-        symlink(node, folder.join("of_node"))?;
-        Ok(self)
+    #[must_use]
+    pub fn with_region(self, path: &str) -> Self {
+        let node = format!("sys/firmware/devicetree/base/{path}");
+        fs::create_dir_all(self.root.join(&node)).unwrap();
+        let count = fs::read_dir(self.root.join("sys/class/fpga_region")).unwrap().count();
+        self.link(&format!("sys/class/fpga_region/region{count}/of_node"), format!("/{node}"));
+        self
     }
 
     /// Adds a process with an open file and mapped memory: `maps` is the line of its `maps`.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
-    pub fn with_process(self, id: u32, name: &str, open: &str, maps: &str) -> io::Result<Self> {
-        self.put(&format!("proc/{id}/comm"), name)?;
-        self.put(&format!("proc/{id}/maps"), maps)?;
-        fs::create_dir_all(self.root.join(format!("proc/{id}/fd")))?;
-        symlink(open, self.root.join(format!("proc/{id}/fd/3")))?;
-        Ok(self)
+    #[must_use]
+    pub fn with_process(self, id: u32, name: &str, open: &str, maps: &str) -> Self {
+        self.put(&format!("proc/{id}/comm"), name);
+        self.put(&format!("proc/{id}/maps"), maps);
+        self.link(&format!("proc/{id}/fd/3"), open);
+        self
     }
 
     /// The machine.
@@ -283,10 +274,8 @@ impl Kernel for FakeLinux {
         let done = match arguments {
             [_, _, "load", "bitstream", file] => self.load(file.rsplit('/').next().unwrap_or(file)),
             ["-b", file, ..] => {
-                return Ok(self.dfx(
-                    self.load(file.rsplit('/').next().unwrap_or(file)).is_ok(),
-                    "Loaded with slot_handle 1",
-                ));
+                let done = self.load(file.rsplit('/').next().unwrap_or(file)).is_ok();
+                return Ok(self.dfx(done, "Loaded with slot_handle 1"));
             }
             ["-unloadByName", _] => return Ok(self.dfx(true, "unload returns: 0 (Ok)")),
             _ => self.set(&format!("{MANAGER}/state"), "unknown"),

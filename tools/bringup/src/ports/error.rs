@@ -7,48 +7,29 @@ use std::io;
 /// The reason why a register was not reached.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum AccessError {
     /// `/dev/mem` cannot be opened.
     #[error("/dev/mem{}", unopened(.0))]
     Open(#[source] io::Error),
     /// `/dev/mem` does not map this address.
     #[error("/dev/mem at {addr:#x}: {error}{}", strict(.error))]
-    Map {
-        /// The physical address.
-        addr: u64,
-        /// The cause.
-        #[source]
-        error: io::Error,
-    },
+    Map { addr: u64, error: io::Error },
     /// Nothing answers at this address.
     #[error("bus error at {addr:#x}: nothing answers there")]
-    Bus {
-        /// The physical address.
-        addr: u64,
-    },
+    Bus { addr: u64 },
     /// The process for the access did not start, or did not report a result.
     #[error("the access needs a process of its own: {0}")]
     Child(#[from] Errno),
     /// The access was not tried, because an earlier access did not end.
     #[error("not tried, because {addr:#x} does not answer")]
-    After {
-        /// The physical address of the earlier access.
-        addr: u64,
-    },
+    After { addr: u64 },
     /// A signal ended the process that made the access.
     #[error("the access to {addr:#x} was ended by {signal}")]
-    Killed {
-        /// The physical address.
-        addr: u64,
-        /// The signal.
-        signal: Signal,
-    },
+    Killed { addr: u64, signal: Signal },
     /// The access did not end in 5 s.
     #[error("no answer from {addr:#x} in 5 s: a processor waits there; restart the board")]
-    NoAnswer {
-        /// The physical address.
-        addr: u64,
-    },
+    NoAnswer { addr: u64 },
 }
 
 /// The end of a sentence that begins with `/dev/mem`.
@@ -71,6 +52,7 @@ fn strict(error: &io::Error) -> &'static str {
 /// The reason why a machine's ports were not read or prepared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum PortsError {
     /// The device tree names no SoC whose registers are known here.
     #[error(
@@ -96,55 +78,23 @@ pub enum PortsError {
     Locked,
     /// A write failed.
     #[error("{field} was not set: {error}; all writes before it are undone")]
-    Write {
-        /// The field.
-        field: &'static str,
-        /// The cause.
-        #[source]
-        error: AccessError,
-    },
+    Write { field: &'static str, error: AccessError },
     /// A write changed nothing.
     #[error(
         "{field} did not become {wrote}, and is {has}: the secure world keeps the register; all \
          writes before it are undone"
     )]
-    Kept {
-        /// The field.
-        field: &'static str,
-        /// The value that was written.
-        wrote: String,
-        /// The field's value after the write.
-        has: String,
-    },
+    Kept { field: &'static str, wrote: String, has: String },
     /// A write does not end: a processor waits for it.
     #[error(
         "{field} at {addr:#x} does not answer, and a processor waits there: restart the board; \
          nothing was undone"
     )]
-    Stuck {
-        /// The field.
-        field: &'static str,
-        /// The register's physical address.
-        addr: u64,
-    },
+    Stuck { field: &'static str, addr: u64 },
     /// The ports behind the level shifters were not set, and the earlier writes stay.
     #[error("{error}; set before that, and left so: {}", .set.join(", "))]
-    Behind {
-        /// The fields that were set.
-        set: Vec<&'static str>,
-        /// The failure.
-        #[source]
-        error: Box<PortsError>,
-    },
+    Behind { set: Vec<&'static str>, error: Box<PortsError> },
     /// A write failed, and it or an earlier write could not be undone.
     #[error("{error}; but {field} was not set back to {was}: restart the board")]
-    NotUndone {
-        /// The field that was not set back.
-        field: &'static str,
-        /// The field's old value.
-        was: String,
-        /// The first failure.
-        #[source]
-        error: Box<PortsError>,
-    },
+    NotUndone { field: &'static str, was: String, error: Box<PortsError> },
 }

@@ -124,58 +124,28 @@ struct Source {
 
 /// The reason why a rail has no reading.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum PowerError {
     /// A file of the monitor cannot be opened.
     #[error("cannot open {path}: {error}{}", gone(.error))]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// The kernel's error.
-        #[source]
-        error: io::Error,
-    },
+    Open { path: PathBuf, error: io::Error },
     /// The chip or its bus does not answer.
     #[error("cannot read {path}: {error}; the channel is off, or its bus does not answer")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The kernel's error.
-        #[source]
-        error: io::Error,
-    },
+    Read { path: PathBuf, error: io::Error },
     /// The bus of a monitor cannot be opened.
     #[error("{}", bus(.path, .error))]
-    Bus {
-        /// The bus.
-        path: PathBuf,
-        /// The kernel's error.
-        #[source]
-        error: io::Error,
-    },
+    Bus { path: PathBuf, error: io::Error },
     /// The monitor on a bus does not answer, or is another chip.
     #[error("{path}: {why}; contigo power has the chips with a driver of the kernel")]
-    Chip {
-        /// The bus.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
+    Chip { path: PathBuf, why: String },
     /// A driver of the kernel uses the monitor.
     #[error(
         "{path}: a driver of the kernel has this chip: contigo power lists it without --monitor"
     )]
-    InUse {
-        /// The bus.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// The file does not contain a number.
     #[error("{path} is {text:?}, and no number")]
-    NoNumber {
-        /// The file.
-        path: PathBuf,
-        /// The file's text.
-        text: String,
-    },
+    NoNumber { path: PathBuf, text: String },
 }
 
 fn gone(error: &io::Error) -> &'static str {

@@ -79,6 +79,7 @@ impl Width {
 /// The reason why a line was not reset. Only with [`Self::Held`] a core may be held in reset.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum ResetError {
     /// The text names no line.
     #[error(
@@ -91,91 +92,40 @@ pub enum ResetError {
     Polarity(String),
     /// The pulse's length is out of range.
     #[error("a pulse of {us} us: write 1 to {}", Width::MAX_US)]
-    Width {
-        /// Microseconds.
-        us: u32,
-    },
+    Width { us: u32 },
     /// No line has this name.
     #[error("{}", absent(.place, *.among))]
-    NoSuchLine {
-        /// The name.
-        place: Place,
-        /// The number of lines, or of contigo devices.
-        among: usize,
-    },
+    NoSuchLine { place: Place, among: usize },
     /// Several lines have this name.
     #[error("several are called {place}: write one of {}", .there.join(", "))]
-    Ambiguous {
-        /// The name.
-        place: Place,
-        /// The lines with this name.
-        there: Vec<String>,
-    },
+    Ambiguous { place: Place, there: Vec<String> },
     /// Another program or a driver uses the line.
     #[error("{line} is in use by {}: end or unbind it first", who(.consumer))]
-    InUse {
-        /// The line.
-        line: String,
-        /// The user's name; empty if it has none.
-        consumer: String,
-    },
+    InUse { line: String, consumer: String },
     /// A GPIO chip does not answer.
     #[error("/dev/{chip}: {error}; run this as root, or as a member of the file's group")]
-    Chip {
-        /// Its file.
-        chip: String,
-        /// The cause.
-        #[source]
-        error: gpio_cdev::Error,
-    },
+    Chip { chip: String, error: gpio_cdev::Error },
     /// The chip refuses to make the line an output.
     #[error("{line} does not become an output: {error}; its chip or its pin is an input only")]
-    NotAnOutput {
-        /// The line.
-        line: String,
-        /// The cause.
-        #[source]
-        error: gpio_cdev::Error,
-    },
+    NotAnOutput { line: String, error: gpio_cdev::Error },
     /// A contigo device has no reset.
     #[error(
         "contigo:{device} has no reset: its node in the device tree needs resets = <…>, or its \
          line is a GPIO's"
     )]
-    NoResets {
-        /// The device.
-        device: String,
-    },
+    NoResets { device: String },
     /// The kernel did not reset a contigo device.
     #[error("contigo:{device} was not reset: {error}; run this as root, and see dmesg")]
-    DevNode {
-        /// The device.
-        device: String,
-        /// The cause.
-        #[source]
-        error: io::Error,
-    },
+    DevNode { device: String, error: io::Error },
     /// The line could not be asserted, and was released.
     #[error("{line} could not be asserted, and nothing was reset: {error}")]
-    NotAsserted {
-        /// The line.
-        line: Place,
-        /// The cause.
-        #[source]
-        error: CdevPinError,
-    },
+    NotAsserted { line: Place, error: CdevPinError },
     /// The line could not be released.
     #[error(
         "{line} could not be released, and its core may be held in reset: {error}; try again, or \
          restart the board"
     )]
-    Held {
-        /// The line.
-        line: Place,
-        /// The cause.
-        #[source]
-        error: CdevPinError,
-    },
+    Held { line: Place, error: CdevPinError },
 }
 
 fn absent(place: &Place, among: usize) -> String {

@@ -28,8 +28,7 @@ fn file(folder: &TempDir, idcode: u32) -> PathBuf {
 #[test]
 fn a_load_is_told_with_its_states_and_its_file() {
     let folder = tempfile::tempdir().unwrap();
-    let board =
-        Board::new(folder.path(), "Xilinx Zynq FPGA Manager").unwrap().with_sysfs().unwrap();
+    let board = Board::new(folder.path(), "Xilinx Zynq FPGA Manager").with_sysfs();
     let (machine, path) = (board.machine(), file(&folder, 0x0372_7093));
     let dry =
         load(&machine, &path, &LoadOptions { dry_run: true, ..NONE }, &which(Some("pynq-z2")))
@@ -71,8 +70,7 @@ fn a_load_is_told_with_its_states_and_its_file() {
 #[test]
 fn each_refusal_names_its_file_or_its_fabric() {
     let folder = tempfile::tempdir().unwrap();
-    let board =
-        Board::new(folder.path(), "Xilinx Zynq FPGA Manager").unwrap().with_sysfs().unwrap();
+    let board = Board::new(folder.path(), "Xilinx Zynq FPGA Manager").with_sysfs();
     let (machine, path) = (board.machine(), file(&folder, 0x0373_1093));
     let said = |failure: Option<Failure>| failure.unwrap().to_string();
     let other = said(load(&machine, &path, &NONE, &which(Some("pynq-z2"))).err());
@@ -87,8 +85,7 @@ fn each_refusal_names_its_file_or_its_fabric() {
 #[test]
 fn unreadable_file_is_refused_unopened() {
     let folder = tempfile::tempdir().unwrap();
-    let board =
-        Board::new(folder.path(), "Xilinx Zynq FPGA Manager").unwrap().with_sysfs().unwrap();
+    let board = Board::new(folder.path(), "Xilinx Zynq FPGA Manager").with_sysfs();
     let machine = board.machine();
     let said = |path: &Path| open(&machine, path).err().unwrap().to_string();
     let pipe = folder.path().join("top.fifo");
@@ -104,13 +101,13 @@ fn unreadable_file_is_refused_unopened() {
     }
     let large = folder.path().join("large.bin");
     fs::File::create(&large).unwrap().set_len(100 << 20).unwrap();
-    board.put("proc/meminfo", "MemAvailable: 1024 kB").unwrap();
+    board.put("proc/meminfo", "MemAvailable: 1024 kB");
     assert!(
         said(&large).contains("it has 104857600 bytes, and 1048576 of memory are left"),
         "{}",
         said(&large)
     );
-    board.put("proc/meminfo", "MemAvailable: 400000 kB").unwrap();
+    board.put("proc/meminfo", "MemAvailable: 400000 kB");
     assert!(said(&large).contains("it is no bitstream"), "{}", said(&large));
     fs::File::create(&large).unwrap().set_len(129 << 20).unwrap();
     assert!(said(&large).contains("no bitstream has more than 134217728"), "{}", said(&large));
@@ -119,8 +116,7 @@ fn unreadable_file_is_refused_unopened() {
 #[test]
 fn an_overlay_is_taken_away_again() {
     let folder = tempfile::tempdir().unwrap();
-    let board =
-        Board::new(folder.path(), "Xilinx Zynq FPGA Manager").unwrap().with_overlays().unwrap();
+    let board = Board::new(folder.path(), "Xilinx Zynq FPGA Manager").with_overlays();
     let (machine, path) = (board.machine(), file(&folder, 0x0372_7093));
     let done = load(&machine, &path, &NONE, &which(None)).ok().unwrap();
     assert!(done.listed().contains("lwhps2fpga: open"));

@@ -25,10 +25,10 @@ struct Registers {
 impl Registers {
     fn new(compatible: &str, values: &[(u64, u32)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let board = Board::new(folder.path(), "Xilinx FPGA Manager").unwrap();
-        board.put("sys/class/fpga_manager/fpga0/state", "operating").unwrap();
-        board.put("sys/firmware/devicetree/base/compatible", &format!("{compatible}\0")).unwrap();
-        board.put("dev/mem", "").unwrap();
+        let board = Board::new(folder.path(), "Xilinx FPGA Manager");
+        board.put("sys/class/fpga_manager/fpga0/state", "operating");
+        board.put("sys/firmware/devicetree/base/compatible", &format!("{compatible}\0"));
+        board.put("dev/mem", "");
         let memory = File::options().write(true).open(folder.path().join("dev/mem")).unwrap();
         memory.set_len(1 << 32).unwrap();
         // The file begins with `put`'s line break, which is no register: 0 overwrites it.

@@ -1,91 +1,58 @@
 //! `contigo board --registers`, `contigo board prepare` and `contigo power` as programs, on a
 //! board in a folder. Its `/dev/mem` is a file with holes.
 
-use super::{Outcome, Run, overlay::ZYNQ};
-use std::{
-    fs::{self, File, OpenOptions},
-    os::unix::fs::FileExt,
-    path::Path,
+use super::{
+    Answer, Copied, Outcome, Run,
+    overlay::{ZYNQ, ZYNQMP},
 };
+use serde_json::json;
+use std::{fs::File, os::unix::fs::FileExt};
 
-/// A design for ZynqMP. HPC0 has 128 bits, HPC1 64, HP2 128, LPD 32, HPM0 128, and HPM1 64.
-const DESIGN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/tests/design/zynqmp.hwh");
 const SHIFTERS: u64 = 0xf800_0900;
+const REGISTERS: [&str; 2] = ["board", "--registers"];
+const PREPARE: [&str; 2] = ["board", "prepare"];
 
 /// A board in a folder, all of whose registers are 0.
-fn board(folder: &Path, compatible: &str) -> std::io::Result<File> {
-    let tree = folder.join("sys/firmware/devicetree/base");
-    let manager = folder.join("sys/class/fpga_manager/fpga0");
-    for folder in [&tree, &manager, &folder.join("dev"), &folder.join("proc")] {
-        fs::create_dir_all(folder)?;
-    }
-    fs::write(tree.join("compatible"), compatible)?;
-    fs::write(manager.join("name"), "Xilinx FPGA Manager\n")?;
-    fs::write(manager.join("state"), "operating\n")?;
-    let file =
-        OpenOptions::new().read(true).write(true).create_new(true).open(folder.join("dev/mem"))?;
-    file.set_len(0x1_0000_0000)?;
-    Ok(file)
+fn board(compatible: &str) -> Answer<Copied> {
+    let board = Copied::new()?;
+    board.root.put("sys/firmware/devicetree/base/compatible", compatible);
+    board.root.put("sys/class/fpga_manager/fpga0/name", "Xilinx FPGA Manager\n");
+    board.root.put("sys/class/fpga_manager/fpga0/state", "operating\n");
+    board.root.folder("proc");
+    board.root.put("dev/mem", "");
+    board.root.register(SHIFTERS, 0);
+    Ok(board)
 }
 
-fn word(file: &File, addr: u64) -> std::io::Result<u32> {
+fn shifters(board: &Copied) -> Answer<u32> {
     let mut bytes = [0; 4];
-    file.read_exact_at(&mut bytes, addr)?;
+    File::open(board.root.0.join("dev/mem"))?.read_exact_at(&mut bytes, SHIFTERS)?;
     Ok(u32::from_ne_bytes(bytes))
 }
 
 #[test]
 fn a_zynqs_level_shifters_are_shown() -> Outcome {
-    let folder = tempfile::tempdir()?;
-    let memory = board(folder.path(), "xlnx,zynq-7000\0")?;
-    let place = folder.path().to_str().ok_or("a path that is not text")?;
-    let run = Run::of(&["board", "--registers", "--machine", place])?;
-    assert_eq!(run.status(), Some(1), "{}", run.stderr());
-    let shifters = run
-        .stdout()
-        .lines()
-        .find(|line| line.contains("level shifters"))
-        .map(str::to_owned)
-        .unwrap_or_default();
-    assert!(
-        shifters.contains(" off ") && shifters.contains("wrong: prepare sets it"),
-        "{}",
-        run.stdout()
-    );
-    let run = Run::of(&["board", "prepare", "--machine", place])?;
-    assert!(
-        run.status() == Some(0) && run.stdout().contains("nothing was written: --yes writes"),
-        "{}{}",
-        run.stdout(),
-        run.stderr()
-    );
-    assert_eq!(word(&memory, SHIFTERS)?, 0);
-    let json = Run::of(&["board", "prepare", "--machine", place, "--json"])?.json()?;
+    let board = board("xlnx,zynq-7000\0")?;
+    let text = board.run(&REGISTERS)?.ends(1).stdout();
+    let row = text.lines().find(|line| line.contains("level shifters")).unwrap_or_default();
+    assert!(row.contains(" off ") && row.contains("wrong: prepare sets it"), "{text}");
+    board.run(&PREPARE)?.ends(0).says(&["nothing was written: --yes writes"]);
+    let json = board.run(&["board", "prepare", "--json"])?.json()?;
     assert_eq!(
-        (json["written"].as_bool(), json["writes"][0]["addr"].as_str()),
-        (Some(false), Some("0xf8000900"))
+        (&json["written"], &json["writes"][0]["addr"]),
+        (&json!(false), &json!("0xf8000900"))
     );
-    let run = Run::of(&["board", "prepare", "--machine", place, "--yes"])?;
-    assert!(
-        run.status() == Some(2) && run.stderr().contains("cannot be used with '--yes'"),
-        "{}",
-        run.stderr()
-    );
-    assert_eq!(word(&memory, SHIFTERS)?, 0, "nothing is written to a copy");
-    memory.write_all_at(&0xf_u32.to_ne_bytes(), SHIFTERS)?;
-    let run = Run::of(&["board", "prepare", "--machine", place])?;
-    assert!(
-        run.status() == Some(0) && run.stdout().starts_with("nothing to set; --design"),
-        "{}",
-        run.stdout()
-    );
-    let run = Run::of(&["board", "--registers", "--machine", place])?;
-    assert_eq!(run.status(), Some(0), "{}", run.stderr());
-    let run = Run::of(&["board", "prepare", "--machine", place, "--design", DESIGN])?;
-    assert_eq!(
-        run.stderr(),
-        "contigo: the design is for a Zynq UltraScale+, and this machine is a Zynq-7000\n"
-    );
+    board
+        .run(&["board", "prepare", "--yes"])?
+        .ends(2)
+        .complains(&["cannot be used with '--machine"]);
+    assert_eq!(shifters(&board)?, 0, "nothing is written to a copy");
+    board.root.register(SHIFTERS, 0xf);
+    assert!(board.run(&PREPARE)?.ends(0).stdout().starts_with("nothing to set; --design"));
+    board.run(&REGISTERS)?.ends(0);
+    board
+        .run(&["board", "prepare", "--design", ZYNQMP])?
+        .is_refused("the design is for a Zynq UltraScale+, and this machine is a Zynq-7000");
     Ok(())
 }
 
@@ -93,42 +60,29 @@ fn a_zynqs_level_shifters_are_shown() -> Outcome {
 /// while the level shifters are on.
 #[test]
 fn zynq_port_is_told_behind_its_shifters() -> Outcome {
-    let folder = tempfile::tempdir()?;
-    let memory = board(folder.path(), "xlnx,zynq-7000\0")?;
-    let place = folder.path().to_str().ok_or("a path that is not text")?;
-    for (value, addr) in [(1_u32, 0xf800_8000), (1, 0xf800_8014), (0xf, 0xf800_0240)] {
-        memory.write_all_at(&value.to_ne_bytes(), addr)?;
-    }
-    let run = Run::of(&["board", "prepare", "--machine", place, "--design", ZYNQ, "--json"])?;
-    let json: serde_json::Value = serde_json::from_str(&run.stdout())?;
+    let board = board("xlnx,zynq-7000\0")?;
+    let set = |values: &[(u64, u32)]| {
+        values.iter().for_each(|&(addr, value)| board.root.register(addr, value));
+    };
+    set(&[(0xf800_8000, 1), (0xf800_8014, 1), (0xf800_0240, 0xf)]);
+    let run = board.run(&["board", "prepare", "--design", ZYNQ, "--json"])?.ends(0);
+    let json = run.any_json()?;
     // They are not in `left`: --yes sets them, too.
-    assert_eq!((run.status(), json["left"].as_array().map(Vec::len)), (Some(0), Some(0)), "{json}");
-    assert_eq!(json["behind"], serde_json::json!(["HP0 read width", "HP0 write width"]));
-    let run = Run::of(&["board", "prepare", "--machine", place, "--design", ZYNQ])?;
-    assert!(
-        run.stdout().contains("sets those that are wrong: HP0 read width, HP0 write width\n"),
-        "{}",
-        run.stdout()
-    );
+    assert_eq!(json["left"], json!([]));
+    assert_eq!(json["behind"], json!(["HP0 read width", "HP0 write width"]));
+    board
+        .run(&["board", "prepare", "--design", ZYNQ])?
+        .says(&["sets those that are wrong: HP0 read width, HP0 write width\n"]);
     // As the tool leaves them, with --yes: src/ports/tests.rs.
-    for (value, addr) in
-        [(0_u32, 0xf800_8000), (0, 0xf800_8014), (0xe, 0xf800_0240), (0xf, SHIFTERS)]
-    {
-        memory.write_all_at(&value.to_ne_bytes(), addr)?;
-    }
-    assert_eq!(
-        Run::of(&["board", "--registers", "--machine", place, "--design", ZYNQ])?.status(),
-        Some(0)
-    );
-    fs::write(folder.path().join("sys/class/fpga_manager/fpga0/state"), "unknown\n")?;
-    let run = Run::of(&["board", "--registers", "--machine", place, "--design", ZYNQ])?;
-    assert_eq!(run.status(), Some(1), "{}", run.stdout());
-    assert!(
-        run.stderr().starts_with("contigo: wrong or unread: HP0 read width, HP0 write width;"),
-        "{}",
-        run.stderr()
-    );
-    assert!(run.stdout().contains("closed: no bitstream"), "{}", run.stdout());
+    set(&[(0xf800_8000, 0), (0xf800_8014, 0), (0xf800_0240, 0xe), (SHIFTERS, 0xf)]);
+    let compare = ["board", "--registers", "--design", ZYNQ];
+    board.run(&compare)?.ends(0);
+    board.root.put("sys/class/fpga_manager/fpga0/state", "unknown\n");
+    board
+        .run(&compare)?
+        .ends(1)
+        .says(&["closed: no bitstream"])
+        .complains(&["contigo: wrong or unread: HP0 read width, HP0 write width;"]);
     Ok(())
 }
 
@@ -136,89 +90,60 @@ fn zynq_port_is_told_behind_its_shifters() -> Outcome {
 /// ports to the SDRAM are listed and never wrong, as a block may be for a core behind the ACP.
 #[test]
 fn a_cyclones_closed_bridge_is_status_1() -> Outcome {
-    let folder = tempfile::tempdir()?;
-    let memory = board(folder.path(), "altr,socfpga-cyclone5\0altr,socfpga\0")?;
-    let place = folder.path().to_str().ok_or("a path that is not text")?;
-    let tree = folder.path().join("sys/firmware/devicetree/base");
-    for (node, compatible) in
-        [("copy@ff200000", "generic-uio\0"), ("udmabuf0", "ikwzm,u-dma-buf\0")]
-    {
-        fs::create_dir_all(tree.join(node))?;
-        fs::write(tree.join(node).join("compatible"), compatible)?;
-    }
-    memory.write_all_at(&7_u32.to_ne_bytes(), 0xffd0_501c)?;
-    let run = Run::of(&["board", "--registers", "--machine", place])?;
-    let words = "contigo: wrong or unread: bridge to its registers (LW);";
-    assert!(run.status() == Some(1) && run.stderr().starts_with(words), "{}", run.stderr());
-    assert!(run.stdout().contains("wrong: bridge enable in"), "{}", run.stdout());
-    memory.write_all_at(&5_u32.to_ne_bytes(), 0xffd0_501c)?;
-    assert_eq!(Run::of(&["board", "--registers", "--machine", place])?.status(), Some(0));
+    let board = board("altr,socfpga-cyclone5\0altr,socfpga\0")?;
+    board.root.node("copy@ff200000", "generic-uio");
+    board.root.node("udmabuf0", "ikwzm,u-dma-buf");
+    board.root.register(0xffd0_501c, 7);
+    board
+        .run(&REGISTERS)?
+        .ends(1)
+        .says(&["wrong: bridge enable in"])
+        .complains(&["contigo: wrong or unread: bridge to its registers (LW);"]);
+    board.root.register(0xffd0_501c, 5);
+    board.run(&REGISTERS)?.ends(0);
     Ok(())
 }
 
 #[test]
 fn another_machine_and_wrong_usage_are_refused() -> Outcome {
-    let folder = tempfile::tempdir()?;
-    let place = folder.path().to_str().ok_or("a path that is not text")?;
-    let run = Run::of(&["board", "--registers", "--machine", place])?;
-    assert_eq!(run.status(), Some(1));
-    assert!(
-        run.stderr()
-            .starts_with("contigo: the device tree names no SoC whose registers are known here"),
-        "{}",
-        run.stderr()
-    );
-    let memory = board(folder.path(), "altr,socfpga-cyclone5\0altr,socfpga\0")?;
-    memory.set_len(0x1000)?;
-    let run = Run::of(&["board", "--registers", "--machine", place])?;
-    assert!(
-        run.status() == Some(1)
-            && run.stdout().contains("bus error at")
-            && run.stderr().contains("no register could be read"),
-        "{}{}",
-        run.stdout(),
-        run.stderr()
-    );
+    let none = "the device tree names no SoC whose registers are known here";
+    Copied::new()?.run(&REGISTERS)?.is_refused(none);
+    let board = board("altr,socfpga-cyclone5\0altr,socfpga\0")?;
+    File::options().write(true).open(board.root.0.join("dev/mem"))?.set_len(0x1000)?;
+    board
+        .run(&REGISTERS)?
+        .ends(1)
+        .says(&["bus error at"])
+        .complains(&["no register could be read"]);
     for args in [
-        &["board", "--design", DESIGN][..],
+        &["board", "--design", ZYNQ][..],
         &["board", "--json", "prepare"],
         &["board", "prepare", "--force"],
     ] {
-        assert_eq!(Run::of(args)?.status(), Some(2), "{args:?}");
+        Run::of(args)?.ends(2);
     }
     Ok(())
 }
 
 #[test]
 fn rails_of_copy_are_read_buses_unopened() -> Outcome {
-    let folder = tempfile::tempdir()?;
-    let place = folder.path().to_str().ok_or("a path that is not text")?;
-    let monitor = folder.path().join("sys/class/hwmon/hwmon3");
-    fs::create_dir_all(&monitor)?;
+    let copy = Copied::new()?;
     for (file, text) in [
         ("name", "ina3221"),
         ("in1_label", "VDD_IN"),
         ("in1_input", "19000"),
         ("curr1_input", "210"),
     ] {
-        fs::write(monitor.join(file), text)?;
+        copy.root.put(&format!("sys/class/hwmon/hwmon3/{file}"), text);
     }
     // Not as the table, which breaks a line where the folder's name is long.
-    let run = Run::of(&["power", "--json", "--machine", place, "--monitor", "ina260@7:0x40"])?;
-    assert_eq!(run.status(), Some(0));
-    assert!(
-        run.stdout().contains("VDD_IN")
-            && run.stdout().contains("i2c-7: no device of a copied machine is opened"),
-        "{}",
-        run.stdout()
-    );
-    assert!(Run::of(&["power", "--machine", place])?.stdout().contains("3.990 W"));
-    let run = Run::of(&["power", "--monitor", "ina226@1:0x40"])?;
-    assert!(
-        run.status() == Some(2) && run.stderr().contains("is no monitor: write ina260@BUS:ADDR"),
-        "{}",
-        run.stderr()
-    );
-    assert_eq!(Run::of(&["demo", "--monitor", "ina260@1:0x40"])?.status(), Some(2));
+    copy.run(&["power", "--json", "--monitor", "ina260@7:0x40"])?
+        .ends(0)
+        .says(&["VDD_IN", "i2c-7: no device of a copied machine is opened"]);
+    copy.run(&["power"])?.says(&["3.990 W"]);
+    Run::of(&["power", "--monitor", "ina226@1:0x40"])?
+        .ends(2)
+        .complains(&["is no monitor: write ina260@BUS:ADDR"]);
+    Run::of(&["demo", "--monitor", "ina260@1:0x40"])?.ends(2);
     Ok(())
 }

@@ -1,91 +1,65 @@
 //! `contigo doctor` as a program: its exit status, its table and its JSON.
 
-use super::{Outcome, Run, overlay::ZYNQ};
-use std::fs;
+use super::{Answer, Copied, Outcome, Run, overlay::ZYNQ};
+use serde_json::Value;
+
+/// The row of a check.
+fn check(report: &Value, id: &str) -> Answer<Value> {
+    let checks = report["checks"].as_array().ok_or("no checks")?;
+    Ok(checks.iter().find(|check| check["id"] == id).ok_or("no such check")?.clone())
+}
 
 #[test]
 fn the_status_says_whether_there_is_a_fault() -> Outcome {
-    let folder = tempfile::tempdir()?;
-    let root = folder.path().to_str().ok_or("a path that is not text")?;
-    let run = Run::of(&["doctor", "--machine", root])?;
-    assert_eq!((run.status(), run.stdout().as_str()), (Some(2), ""));
-    assert!(run.stderr().contains("proc/meminfo cannot be read: mount /proc"), "{}", run.stderr());
-    fs::create_dir(folder.path().join("proc"))?;
-    fs::write(folder.path().join("proc/meminfo"), [7, 255, 0])?;
-    let run = Run::of(&["doctor", "--machine", root])?;
-    assert_eq!(run.status(), Some(2));
-    assert!(run.stderr().contains("has no line MemTotal: copy the machine's"), "{}", run.stderr());
+    let copy = Copied::new()?;
+    let run =
+        copy.run(&["doctor"])?.ends(2).complains(&["proc/meminfo cannot be read: mount /proc"]);
+    assert_eq!(run.stdout(), "");
+    copy.root.put("proc/meminfo", [7, 255, 0]);
+    copy.run(&["doctor"])?.ends(2).complains(&["has no line MemTotal: copy the machine's"]);
 
-    fs::write(folder.path().join("proc/meminfo"), "MemTotal: 500000 kB\n")?;
-    let run = Run::of(&["doctor", "--machine", root])?;
-    assert_eq!((run.status(), run.stderr().as_str()), (Some(0), ""));
+    copy.root.put("proc/meminfo", "MemTotal: 500000 kB\n");
+    let run = copy.run(&["doctor"])?.ends(0);
+    assert_eq!(run.stderr(), "");
     assert!(run.stdout().starts_with("faults: 0, notes: 0, looked at: "), "{}", run.stdout());
-    assert!(Run::of(&["doctor", "--all", "--machine", root])?.stdout().contains("cma-missing"));
+    copy.run(&["doctor", "--all"])?.says(&["cma-missing"]);
 
-    fs::write(folder.path().join("proc/cmdline"), "swiotlb=force\n")?;
-    let run = Run::of(&["doctor", "--machine", root])?;
-    assert_eq!(run.status(), Some(1));
-    for said in [
+    copy.root.put("proc/cmdline", "swiotlb=force\n");
+    copy.run(&["doctor"])?.ends(1).says(&[
         "swiotlb-forced",
         "  found  swiotlb=force\n",
         "  cure   take swiotlb=force from",
         "  from   Linux, ",
         "\nfaults: 1, ",
-    ] {
-        assert!(run.stdout().contains(said), "{said}: {}", run.stdout());
-    }
-    let run = Run::of(&["doctor", "--json", "--machine", root])?;
-    assert_eq!(run.status(), Some(1));
-    let json: serde_json::Value = serde_json::from_slice(&run.output.stdout)?;
+    ]);
+    let json = copy.run(&["doctor", "--json"])?.ends(1).any_json()?;
     let checks = json["checks"].as_array().ok_or("no checks")?;
     assert!(json["version"] == 1 && json["faults"] == 1 && checks.len() >= 40, "{json}");
-    let bad: Vec<_> = checks
-        .iter()
-        .filter(|check| check["verdict"] == "fault")
-        .map(|check| &check["id"])
-        .collect();
-    assert_eq!(bad, ["swiotlb-forced"]);
+    let bad: Vec<_> = checks.iter().filter(|check| check["verdict"] == "fault").collect();
+    assert!(bad.len() == 1 && bad[0]["id"] == "swiotlb-forced", "{bad:?}");
     Ok(())
 }
 
 /// Here it finds what there is, and ends.
 #[test]
 fn this_machine_is_looked_at() -> Outcome {
-    let run = Run::of(&["doctor", "--all"])?;
-    assert!(
-        matches!(run.status(), Some(0 | 1)) && run.stdout().contains("config-vfio"),
-        "{}{}",
-        run.stdout(),
-        run.stderr()
-    );
+    let run = Run::of(&["doctor", "--all"])?.says(&["config-vfio"]);
+    assert!(matches!(run.status(), Some(0 | 1)), "{}", run.stderr());
     // A build machine has no engine of a SoC; a board measures one.
     let json = Run::of(&["doctor", "--probe", "--json"])?.json()?;
-    let probed = json["checks"]
-        .as_array()
-        .and_then(|checks| checks.iter().find(|check| check["id"] == "port-measured"))
-        .ok_or("no checks")?;
-    let (verdict, found) = (
-        probed["verdict"].as_str().unwrap_or_default(),
-        probed["found"].as_str().unwrap_or_default(),
-    );
+    let probed = check(&json, "port-measured")?;
+    let found = probed["found"].as_str().unwrap_or_default();
     assert!(
-        verdict == "fine" || verdict == "skipped" && found.starts_with("not measurable: "),
+        probed["verdict"] == "fine"
+            || probed["verdict"] == "skipped" && found.starts_with("not measurable: "),
         "{probed}"
     );
-    assert_eq!(Run::of(&["doctor", "--probe", "--machine", "."])?.status(), Some(2));
-    // A design that is none is said. Another machine's, or no right to its registers, is a row.
-    let run = Run::of(&["doctor", "--probe", "--design", "/nowhere/top.hwh"])?;
-    assert!(
-        run.stdout().is_empty() && run.stderr().contains("/nowhere/top.hwh: "),
-        "{}{}",
-        run.stdout(),
-        run.stderr()
-    );
-    let json: serde_json::Value = serde_json::from_str(
-        &Run::of(&["doctor", "--probe", "--design", ZYNQ, "--json"])?.stdout(),
-    )?;
-    let mut checks = json["checks"].as_array().ok_or("no checks")?.iter();
-    let width = checks.find(|check| check["id"] == "port-width").ok_or("no port-width")?;
-    assert_eq!(width["verdict"], "skipped", "{width}");
+    Run::of(&["doctor", "--probe", "--machine", "."])?.ends(2);
+    // A file that is no design is an error. Another machine's design, or no right to its
+    // registers, is a row.
+    Run::of(&["doctor", "--probe", "--design", "/nowhere/top.hwh"])?
+        .is_refused("/nowhere/top.hwh: ");
+    let json = Run::of(&["doctor", "--probe", "--design", ZYNQ, "--json"])?.any_json()?;
+    assert_eq!(check(&json, "port-width")?["verdict"], "skipped");
     Ok(())
 }

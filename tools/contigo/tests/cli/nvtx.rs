@@ -1,10 +1,9 @@
 //! A tool for NVTX hears the demo, with a trace beside it and without.
 
-use super::{Outcome, Run};
+use super::{Answer, Outcome, Run};
 use contigo_testkit::emulated;
 use serde_json::Value;
-use std::{error::Error, fs, path::PathBuf, process::Command, sync::OnceLock};
-use tempfile::TempDir;
+use std::{fs, path::PathBuf, process::Command, sync::OnceLock};
 
 const VARIABLE: &str = if cfg!(target_pointer_width = "64") {
     "NVTX_INJECTION64_PATH"
@@ -14,9 +13,9 @@ const VARIABLE: &str = if cfg!(target_pointer_width = "64") {
 
 /// The tool that writes lines. `cargo test --workspace` has built it; a narrower run builds it
 /// here.
-fn tool() -> Result<&'static PathBuf, Box<dyn Error>> {
+fn tool() -> Answer<&'static PathBuf> {
     static TOOL: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let build = || -> Result<PathBuf, Box<dyn Error>> {
+    let build = || -> Answer<PathBuf> {
         let own = std::env::current_exe()?;
         let folder = own.parent().and_then(|deps| deps.parent()).ok_or("no folder of Cargo's")?;
         let built = folder.join("examples/libnvtx_lines.so");
@@ -36,13 +35,11 @@ fn tool() -> Result<&'static PathBuf, Box<dyn Error>> {
 }
 
 /// A run under the tool, and its lines.
-fn heard(args: &[&str]) -> Result<(Run, Vec<String>), Box<dyn Error>> {
-    let folder = TempDir::new()?;
-    let mut command = emulated::command(env!("CARGO_BIN_EXE_contigo"));
-    command.args(args).current_dir(folder.path()).env(VARIABLE, tool()?).env("NVTX_LINES", "lines");
-    let output = command.output()?;
-    let lines = fs::read_to_string(folder.path().join("lines")).unwrap_or_default();
-    Ok((Run { folder, output }, lines.lines().map(str::to_owned).collect()))
+fn heard(args: &[&str]) -> Answer<(Run, Vec<String>)> {
+    let tool = tool()?.to_str().ok_or("a path that is not text")?;
+    let run = Run::with(args, &[(VARIABLE, tool), ("NVTX_LINES", "lines")])?;
+    let lines = fs::read_to_string(run.file("lines")).unwrap_or_default();
+    Ok((run, lines.lines().map(str::to_owned).collect()))
 }
 
 /// How many lines have the verb, which may have a number behind it, and the name.
@@ -64,7 +61,7 @@ fn a_tool_hears_each_job_of_the_demo() -> Outcome {
     let images = 20;
     for more in [&[][..], &["--trace", "run.json"]] {
         let (run, lines) = heard(&[&["demo", "--images", "20", "--json"], more].concat())?;
-        let report = run.json()?;
+        let report = run.any_json()?;
         let jobs = lines.iter().filter(|line| line.contains(" job_on_")).count();
         assert_eq!(
             (jobs, count(&lines, "end", "-")),
@@ -81,20 +78,11 @@ fn a_tool_hears_each_job_of_the_demo() -> Outcome {
 
 #[test]
 fn missing_nvtx_tool_is_told_run_goes_on() -> Outcome {
-    let mut command = emulated::command(env!("CARGO_BIN_EXE_contigo"));
-    let folder = TempDir::new()?;
-    command
-        .args(["demo", "--images", "1"])
-        .current_dir(folder.path())
-        .env(VARIABLE, "/nowhere/libtool.so");
-    let run = Run { folder, output: command.output()? };
-    assert_eq!(run.status(), Some(0), "{}", run.stderr());
-    let said = run.stderr();
-    assert!(
-        said.contains(VARIABLE)
-            && said.contains("cannot be loaded: /nowhere/libtool.so: ")
-            && said.contains("goes on without it"),
-        "{said}"
-    );
+    let nowhere = [(VARIABLE, "/nowhere/libtool.so")];
+    Run::with(&["demo", "--images", "1"], &nowhere)?.ends(0).complains(&[
+        VARIABLE,
+        "cannot be loaded: /nowhere/libtool.so: ",
+        "goes on without it",
+    ]);
     Ok(())
 }

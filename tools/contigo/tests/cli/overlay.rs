@@ -1,8 +1,9 @@
 //! A block design: its table, its JSON, its overlay for the device tree, and files that are none.
 
-use super::{Outcome, Run};
+use super::{Answer, Outcome, Run};
 use contigo_testkit::emulated;
-use std::{error::Error, fs, path::Path, process::Command};
+use serde_json::{Value, json};
+use std::{fs, process::Command};
 
 pub(crate) const ZYNQ: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/tests/design/zynq.hwh");
@@ -11,57 +12,48 @@ pub(crate) const ZYNQMP: &str =
 
 #[test]
 fn a_design_is_a_table() -> Outcome {
-    let run = Run::of(&["overlay", ZYNQ])?;
-    assert_eq!(run.status(), Some(0), "{}", run.stderr());
-    for said in [
+    Run::of(&["overlay", ZYNQ])?.ends(0).says(&[
         "loop: 7z020 (Zynq-7000), Vivado 2022.1; 4 cores",
         "0x40400000",
         "FCLK1 150 MHz",
         "zynq-acp",
         "fabric: ",
-    ] {
-        assert!(run.stdout().contains(said), "{said}:\n{}", run.stdout());
+    ]);
+    for (columns, most) in [("60", 60), ("200", 100)] {
+        let text = Run::with(&["overlay", ZYNQ], &[("COLUMNS", columns)])?.stdout();
+        let rows = text.lines().filter(|line| line.starts_with(['│', '┌']));
+        assert!(rows.clone().count() > 4, "{text}");
+        assert!(rows.into_iter().all(|line| line.chars().count() <= most), "{text}");
     }
-    let narrow = Run::within(Some(60), &["overlay", ZYNQ])?;
-    assert!(
-        narrow
-            .stdout()
-            .lines()
-            .skip(1)
-            .filter(|line| line.starts_with(['│', '┌']))
-            .all(|line| line.chars().count() <= 60)
-    );
     Ok(())
 }
 
 #[test]
 fn a_design_is_json() -> Outcome {
     let report = Run::of(&["overlay", "--json", ZYNQMP])?.json()?;
-    let core = |name: &str| {
-        report["cores"].as_array().and_then(|cores| cores.iter().find(|core| core["name"] == name))
-    };
-    let dma = core("axi_dma_0").ok_or("no AXI DMA")?;
-    assert_eq!(
-        (&dma["node"], &dma["interrupts"][0]["spi"]),
-        (&"axi_dma_0@a0000000".into(), &104.into())
-    );
-    assert_eq!(
-        (&dma["masters"][0]["port"]["name"], &dma["masters"][0]["port"]["snoops"]),
-        (&"zynqmp-hpc0".into(), &false.into())
-    );
-    assert_eq!(dma["masters"][1]["port"]["window_last"], "0x87fffffff");
-    let writer = core("capture_writer").ok_or("no writer")?;
+    let dma = core(&report, "axi_dma_0")?;
+    for (pointer, value) in [
+        ("/node", json!("axi_dma_0@a0000000")),
+        ("/interrupts/0/spi", json!(104)),
+        ("/masters/0/port/name", json!("zynqmp-hpc0")),
+        ("/masters/0/port/snoops", json!(false)),
+        ("/masters/1/port/window_last", json!("0x87fffffff")),
+    ] {
+        assert_eq!(dma.pointer(pointer), Some(&value), "{pointer}");
+    }
+    let writer = core(&report, "capture_writer")?;
     assert!(writer["masters"][0]["port"]["snoops"].is_null(), "the file does not tell");
-    assert_eq!(
-        (&writer["path"], &writer["interrupts"][0]["edge"]),
-        (&"capture/writer".into(), &true.into())
-    );
+    assert!(writer["path"] == "capture/writer" && writer["interrupts"][0]["edge"] == true);
     let one = Run::of(&["overlay", "--json", "--core", "scale_0", ZYNQ])?.json()?;
-    assert_eq!(
-        (one["cores"].as_array().map(Vec::len), &one["cores"][0]["driver"]),
-        (Some(1), &"ap_ctrl".into())
-    );
+    assert_eq!(one["cores"].as_array().map(Vec::len), Some(1));
+    assert_eq!(one["cores"][0]["driver"], "ap_ctrl");
     Ok(())
+}
+
+/// The core of this name in a report.
+fn core<'a>(report: &'a Value, name: &str) -> Answer<&'a Value> {
+    let cores = report["cores"].as_array().ok_or("no cores")?;
+    Ok(cores.iter().find(|core| core["name"] == name).ok_or_else(|| format!("no {name}"))?)
 }
 
 /// Rates in words, registers outside of the block design, and a master of two ports.
@@ -100,27 +92,13 @@ fn a_design_of_another_shape_is_told_whole() -> Outcome {
     );
     fs::write(&path, text.replacen("<MODULES>", &format!("<MODULES>{module}{second}"), 1))?;
     let report = Run::of(&["overlay", "--json", &path])?.json()?;
-    let core = |name: &str| {
-        report["cores"]
-            .as_array()
-            .and_then(|cores| cores.iter().find(|core| core["name"] == name))
-            .cloned()
-    };
-    let core = |name: &str| core(name).ok_or(format!("no {name}"));
-    assert_eq!(core("odd")?["clocks"][0]["hz"], 150_000_000);
-    assert_eq!(
-        (&core("sly")?["clocks"][0]["hz"], &core("sly")?["clocks"][0]["no_rate"]),
-        (&0.into(), &"150 MHz".into())
-    );
-    assert_eq!(
-        (&core("M01_AXI_0")?["outside"], &core("M01_AXI_0")?["node"]),
-        (&true.into(), &"M01_AXI_0@50000000".into())
-    );
+    assert_eq!(core(&report, "odd")?["clocks"][0]["hz"], 150_000_000);
+    let clock = &core(&report, "sly")?["clocks"][0];
+    assert!(clock["hz"] == 0 && clock["no_rate"] == "150 MHz", "{clock}");
+    let outside = core(&report, "M01_AXI_0")?;
+    assert!(outside["outside"] == true && outside["node"] == "M01_AXI_0@50000000", "{outside}");
     // The table breaks its lines.
-    let table = Run::of(&["overlay", &path])?;
-    for said in ["FCLK0 150 MHz", "(`150", "registers,"] {
-        assert!(table.stdout().contains(said), "{said}:\n{}", table.stdout());
-    }
+    Run::of(&["overlay", &path])?.says(&["FCLK0 150 MHz", "(`150", "registers,"]);
     let (nodes, _) = compiled(&path, &[])?;
     assert!(nodes.contains("M01_AXI_0@50000000 {"), "{nodes}");
     Ok(())
@@ -144,13 +122,7 @@ fn design_is_a_regular_file_up_to_32_mib() -> Outcome {
             vec!["board", "--registers", "--design"],
             vec!["doctor", "--probe", "--design"],
         ] {
-            let run = Run::of(&[words.as_slice(), &[file]].concat())?;
-            assert_ne!(run.status(), Some(0), "{words:?} {file}");
-            assert!(
-                run.stderr().contains(why) && run.stderr().lines().count() == 1,
-                "{words:?} {file}: {}",
-                run.stderr()
-            );
+            Run::of(&[words.as_slice(), &[file]].concat())?.is_refused(why);
         }
     }
     Ok(())
@@ -158,11 +130,10 @@ fn design_is_a_regular_file_up_to_32_mib() -> Outcome {
 
 /// The overlay for `file`, with `more` options, compiled without a warning where dtc is here; and
 /// standard error.
-fn compiled(file: &str, more: &[&str]) -> Result<(String, String), Box<dyn Error>> {
+fn compiled(file: &str, more: &[&str]) -> Answer<(String, String)> {
     let mut args = vec!["overlay", file, "--dtso", "design.dtso"];
     args.extend(more);
-    let run = Run::of(&args)?;
-    assert_eq!(run.status(), Some(0), "{}", run.stderr());
+    let run = Run::of(&args)?.ends(0);
     let source = run.file("design.dtso");
     let blob = run.file("design.dtbo");
     let dtc = ["-@", "-W", "no-avoid_unnecessary_addr_size", "-I", "dts", "-O", "dtb", "-o"];
@@ -179,15 +150,9 @@ fn compiled(file: &str, more: &[&str]) -> Result<(String, String), Box<dyn Error
 #[test]
 fn a_dash_is_standard_output_and_no_file() -> Outcome {
     let (text, _) = compiled(ZYNQ, &[])?;
-    let run = Run::of(&["overlay", ZYNQ, "--dtso", "-"])?;
-    assert_eq!(
-        (run.status(), run.stdout(), run.file("-").exists()),
-        (Some(0), text, false),
-        "{}",
-        run.stderr()
-    );
-    let both = Run::of(&["overlay", ZYNQ, "--dtso", "-", "--json"])?;
-    assert!(both.status() == Some(1) && both.stderr().contains("--json"), "{}", both.stderr());
+    let run = Run::of(&["overlay", ZYNQ, "--dtso", "-"])?.ends(0);
+    assert_eq!((run.stdout(), run.file("-").exists()), (text, false));
+    Run::of(&["overlay", ZYNQ, "--dtso", "-", "--json"])?.ends(1).complains(&["--json"]);
     Ok(())
 }
 
@@ -254,7 +219,7 @@ fn an_interrupt_that_goes_nowhere_is_said() -> Outcome {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("cut.hwh");
     let whole = fs::read_to_string(ZYNQ)?;
-    let changed = |from: &str, to: &str| -> Result<(String, String, String), Box<dyn Error>> {
+    let changed = |from: &str, to: &str| -> Answer<(String, String, String)> {
         assert!(whole.contains(from), "{from}");
         fs::write(&file, whole.replace(from, to))?;
         let path = file.to_str().ok_or("no text")?;
@@ -278,73 +243,43 @@ fn an_interrupt_that_goes_nowhere_is_said() -> Outcome {
 
 #[test]
 fn coherency_option_against_file_is_refused() -> Outcome {
-    for (file, option, name, why) in [
+    for (option, name, why) in [
         (
-            ZYNQ,
             "--coherent",
             "nix",
             "`nix`: the design has no instance of this name; the nearest of its cores (4): \
              `audio/gain`, ",
         ),
-        (
-            ZYNQ,
-            "--coherent",
-            "audio_gain",
-            "--coherent audio_gain: no port snoops for a core that reaches no memory",
-        ),
-        (
-            ZYNQ,
-            "--coherent",
-            "axi_dma_0",
-            "--coherent axi_dma_0: the file says that its port zynq-hp0 does not snoop for it",
-        ),
-        (
-            ZYNQ,
-            "--not-coherent",
-            "scale_0",
-            "--not-coherent scale_0: the file says that its port zynq-acp snoops for it",
-        ),
+        ("--coherent", "audio_gain", "no port snoops for a core that reaches no memory"),
+        ("--coherent", "axi_dma_0", "its port zynq-hp0 does not snoop for it"),
+        ("--not-coherent", "scale_0", "its port zynq-acp snoops for it"),
     ] {
-        let run = Run::of(&["overlay", file, option, name])?;
-        assert!(run.status() == Some(1) && run.stderr().contains(why), "{}", run.stderr());
+        Run::of(&["overlay", ZYNQ, option, name])?.is_refused(why);
     }
     Ok(())
 }
 
 #[test]
 fn a_file_that_is_none_is_refused_with_its_line() -> Outcome {
-    let refused = |name: &str, text: &[u8]| -> Result<String, Box<dyn Error>> {
+    let refused = |text: &[u8], why: &str| -> Outcome {
         let folder = tempfile::tempdir()?;
-        let file = folder.path().join(name);
+        let file = folder.path().join("design.hwh");
         fs::write(&file, text)?;
-        let run = Run::of(&["overlay", file.to_str().ok_or("no text")?])?;
-        assert_eq!((run.status(), run.stderr().lines().count()), (Some(1), 1), "{}", run.stderr());
-        Ok(run.stderr())
+        Run::of(&["overlay", file.to_str().ok_or("no text")?])?.is_refused(why);
+        Ok(())
     };
-    let whole = fs::read(ZYNQ)?;
-    assert!(
-        refused("cut.hwh", whole.get(..9_000).ok_or("short")?)?
-            .contains("the file ends before </EDKSYSTEM>")
-    );
-    assert!(
-        refused("soc.hwh", b"<EnsembleReport/>")?
-            .contains("this is no hardware hand-off of Vivado's")
-    );
-    let lie = String::from_utf8(whole)?.replace(
+    let whole = fs::read_to_string(ZYNQ)?;
+    refused(&whole.as_bytes()[..9_000], "the file ends before </EDKSYSTEM>")?;
+    refused(b"<EnsembleReport/>", "this is no hardware hand-off of Vivado's")?;
+    let lie = whole.replace(
         "NAME=\"C_S_AXI_HP0_DATA_WIDTH\" VALUE=\"64\"",
         "NAME=\"C_S_AXI_HP0_DATA_WIDTH\" VALUE=\"32\"",
     );
-    assert!(
-        refused("lie.hwh", lie.as_bytes())?
-            .contains("`S_AXI_HP0`: 64 bits here, and 32 elsewhere in the file")
+    refused(lie.as_bytes(), "`S_AXI_HP0`: 64 bits here, and 32 elsewhere in the file")?;
+    Run::of(&["overlay", "none.bit"])?.is_refused("contigo: none.hwh: ");
+    Run::of(&["overlay", "--core", "axi_dma_9", ZYNQ])?.is_refused(
+        "`axi_dma_9`: the design has no instance of this name; the nearest of its cores (4): \
+         `axi_dma_0`, ",
     );
-    assert!(!Path::new("none.hwh").exists());
-    let missing = Run::of(&["overlay", "none.bit"])?;
-    assert!(missing.stderr().starts_with("contigo: none.hwh: "), "{}", missing.stderr());
-    let unknown = Run::of(&["overlay", "--core", "axi_dma_9", ZYNQ])?;
-    assert!(unknown.stderr().contains(
-        "`axi_dma_9`: the design has no instance of this name; the \
-        nearest of its cores (4): `axi_dma_0`, "
-    ));
     Ok(())
 }

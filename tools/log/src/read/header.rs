@@ -10,6 +10,7 @@ use std::{ffi::OsString, io, os::unix::ffi::OsStringExt, path::PathBuf};
 /// The reason why a file is no log, or no log of this program.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum Refused {
     /// The file cannot be read.
     #[error("{0}")]
@@ -31,47 +32,26 @@ pub enum Refused {
         "the log has version {found}, and this program reads version 1; read it with the tool of \
          the program's own release"
     )]
-    Version {
-        /// The version that was found; this crate reads 1.
-        found: u8,
-    },
+    Version { found: u8 },
     /// The header has an invalid ring size.
     #[error(
         "the log's header is damaged: no ring has {found} bytes; the run before may be in \
          FILE.before"
     )]
-    RingBytes {
-        /// The size.
-        found: u32,
-    },
+    RingBytes { found: u32 },
     /// The file is shorter than its header requires.
     #[error("the log is cut: it has {has} of its {needs} bytes; copy the whole file once more")]
-    Cut {
-        /// The file's bytes.
-        has: u64,
-        /// The required bytes.
-        needs: u64,
-    },
+    Cut { has: u64, needs: u64 },
     /// The header's counts contradict each other: it was not written as one.
     #[error(
         "the log's header is damaged: {written} bytes are written, and {reserved} were begun; the \
          run before may be in FILE.before"
     )]
-    Counts {
-        /// The bytes of whole frames.
-        written: u64,
-        /// The bytes that have been begun.
-        reserved: u64,
-    },
+    Counts { written: u64, reserved: u64 },
     /// The ELF file is of another build than the program that logged.
     #[error("the program is another build than the one that logged: its build ID is {}, and the \
              log's is {}", id(*.elf), id(*.ring))]
-    OtherBuild {
-        /// The build ID of the program that logged.
-        ring: Option<BuildId>,
-        /// The build ID of the ELF file.
-        elf: Option<BuildId>,
-    },
+    OtherBuild { ring: Option<BuildId>, elf: Option<BuildId> },
     /// The ELF file has no texts: it is stripped, or was linked without the script.
     #[error("the program's file has no texts of events: {0}; give the file that was not stripped")]
     NoTexts(String),

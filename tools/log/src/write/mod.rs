@@ -46,29 +46,19 @@ impl Default for Settings {
 /// The reason why [`start`](crate::start) or [`sync`](crate::sync) did nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum StartError {
     /// The ring's size is no power of two in [`RING_BYTES`](crate::RING_BYTES).
-    RingBytes {
-        /// The given size.
-        given: u32,
-    },
+    RingBytes { given: u32 },
     /// The program was loaded at an address that changes the events' numbers. Kernels before 5.10
     /// do that to a position-independent program, and kernels before 6.10 also to a static one.
-    LoadAddress {
-        /// The offset: its low 16 bits.
-        off_by: u16,
-    },
+    LoadAddress { off_by: u16 },
     /// The program has no build ID, which its log needs to find the texts.
     NoBuildId,
     /// The program has a log already.
     Twice,
     /// The file or its memory is not available.
-    File {
-        /// The call that failed.
-        call: &'static str,
-        /// Its errno.
-        errno: i32,
-    },
+    File { call: &'static str, errno: i32 },
 }
 
 impl fmt::Display for StartError {
