@@ -222,7 +222,6 @@ impl Tool {
         Follow::new(log).map_err(failed)
     }
 
-    /// Waits for its end, or for the limit: then the answer is `None`.
     fn wait(
         &mut self,
         follow: &mut Follow,

@@ -14,26 +14,20 @@ pub type Result<T> = anyhow::Result<T>;
 
 /// The failures that both tools have.
 #[derive(Debug, Error)]
-#[allow(missing_docs, reason = "the messages name the fields")]
+#[allow(missing_docs, reason = "each message describes its variant")]
 pub enum Failure {
-    /// A program is not on the `PATH`.
     #[error("{program} is not installed: {remedy}")]
     MissingTool { program: String, remedy: String },
-    /// A program ended with another status than 0.
     #[error("{what} failed ({status}); the log is {}{}", .log.display(), Tail(.last))]
     Failed { what: String, status: String, log: PathBuf, last: Vec<String> },
-    /// A program was ended at its time limit.
     #[error("{what} was ended: it took longer than {seconds} s; the log is \
              {}{}", .log.display(), Tail(.last))]
     TimedOut { what: String, seconds: u64, log: PathBuf, last: Vec<String> },
-    /// No room is left.
     #[error("{what} failed: the disk that holds {} is full; make room, or set CONTIGO_CACHE to a \
              folder on another disk", .place.display())]
     DiskFull { what: String, place: PathBuf },
-    /// The user ended the run.
     #[error("interrupted")]
     Interrupted,
-    /// Neither a package nor what stands in for it can be had.
     #[error("{package} ({architecture}) cannot be had here: {reason}")]
     NoPackage { package: String, architecture: String, reason: String },
 }

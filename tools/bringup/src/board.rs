@@ -97,7 +97,6 @@ pub struct Device {
 const DEVICES_MAX: usize = 256;
 
 impl Device {
-    /// The devices of a machine.
     pub(super) fn all(machine: &Machine) -> Vec<Self> {
         let device = |kind: &str, called: &str, node: String| Self {
             name: format!("{kind}:{}", plain(called, NAME_MAX)),

@@ -17,15 +17,12 @@ use std::{
 /// The reason why a file is not read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages name the fields")]
+#[allow(missing_docs, reason = "each message describes its variant")]
 pub enum FileError {
-    /// The file cannot be read.
     #[error("{0}")]
     Read(#[from] io::Error),
-    /// It is no regular file: its length is not known before it is read.
     #[error("it is no file, but a folder, a pipe or a device: give a regular file")]
     NotAFile,
-    /// It is longer than any file of its kind.
     #[error("it has {bytes} bytes, and no file of its kind has more than {most}")]
     TooLong { bytes: u64, most: u64 },
 }

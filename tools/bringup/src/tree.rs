@@ -105,7 +105,6 @@ impl Node {
         cells(&self.property(machine, name).unwrap_or_default())
     }
 
-    /// The first cell of a property.
     pub(crate) fn cell(&self, machine: &Machine, name: &str) -> Option<u32> {
         self.cells(machine, name).first().copied()
     }
@@ -226,7 +225,6 @@ pub(crate) fn joined(cells: &[u32]) -> u64 {
     cells.iter().fold(0, |number, cell| (number << 32) | u64::from(*cell))
 }
 
-/// A property's cells.
 pub(crate) fn cells(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).filter_map(|cell| cell.try_into().ok().map(u32::from_be_bytes)).collect()
 }

@@ -16,7 +16,7 @@ use contigo_bringup::{
     machine::Machine,
 };
 use machines::{Root, TREE, de10, kv260, orin, pc, pynq};
-use std::{os::unix::fs::symlink, path::Path};
+use std::path::Path;
 
 type Make = fn(&Path) -> Root;
 
@@ -145,12 +145,8 @@ fn what_is_loaded_and_running_is_told() {
     let root = pc(folder.path());
     root.put("dev/nvidia0", "");
     root.put("dev/nvidiactl", "");
-    root.driver("0000:02:00.0", "vfio-pci");
-    symlink(
-        "../../../kernel/iommu_groups/7",
-        root.0.join("sys/bus/pci/devices/0000:02:00.0/iommu_group"),
-    )
-    .unwrap();
+    root.driver("pci", "0000:02:00.0", "vfio-pci");
+    root.link("sys/bus/pci/devices/0000:02:00.0/iommu_group", "../../../kernel/iommu_groups/7");
     let board = Board::of(&root.machine());
     let devices: Vec<_> =
         board.devices.iter().map(|device| format!("{} {}", device.name, device.node)).collect();

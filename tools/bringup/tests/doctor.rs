@@ -80,7 +80,7 @@ const CASES: &[Case] = &[
     ("iommu-strict", kv260, |root| root.put("sys/kernel/iommu_groups/4/type", "DMA-FQ\n")),
     ("vfio-viable", kv260, |root| {
         root.folder("sys/kernel/iommu_groups/3/devices/0000:01:00.1");
-        root.driver("0000:01:00.1", "xhci_hcd");
+        root.driver("pci", "0000:01:00.1", "xhci_hcd");
     }),
     ("vfio-noiommu", kv260, |root| {
         root.put("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y\n")
@@ -139,7 +139,7 @@ const CASES: &[Case] = &[
         let wheel = "usr/local/lib/python3.10/dist-packages/contigo-0.1.0.dist-info/WHEEL";
         root.put(wheel, "Tag: cp39-abi3-manylinux_2_34_armv7l\n");
     }),
-    ("cuda-driver", pc, |root| root.driver("0000:01:00.0", "nouveau")),
+    ("cuda-driver", pc, |root| root.driver("pci", "0000:01:00.0", "nouveau")),
     ("cuda-library", orin, |root| root.remove("usr/lib/aarch64-linux-gnu/nvidia/libcuda.so.1.1")),
     ("cuda-version", pc, |root| {
         root.put(

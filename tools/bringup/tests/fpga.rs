@@ -387,9 +387,9 @@ fn fabric_in_use_is_refused_naming_users() {
     board.put("sys/class/contigo/40000000.copy/reset", "");
     board.put("sys/class/u-dma-buf/udmabuf0/size", "4096");
     let devices = "sys/bus/platform/devices";
-    board.link(&format!("{devices}/40410000.dma/driver"), "../../drivers/xilinx-vdma");
-    board.link(&format!("{devices}/40400000.axi_dma/driver"), "../../drivers/uio_pdrv_genirq");
-    board.link(&format!("{devices}/f8003000.dma/driver"), "../../drivers/dma-pl330");
+    board.root.link(&format!("{devices}/40410000.dma/driver"), "../../drivers/xilinx-vdma");
+    board.root.link(&format!("{devices}/40400000.axi_dma/driver"), "../../drivers/uio_pdrv_genirq");
+    board.root.link(&format!("{devices}/f8003000.dma/driver"), "../../drivers/dma-pl330");
     let Err(FpgaError::InUse(users)) = load(&board, zynq(), &FULL) else { panic!("it is in use") };
     let driver = User::Driver { name: "xilinx-vdma".to_owned(), device: "40410000.dma".to_owned() };
     let programs = [
@@ -450,7 +450,7 @@ fn a_core_behind_vfio_or_xrt_is_in_use() {
         ("sys/class/drm/renderD128/device/driver", "../../../bus/platform/drivers/lima"),
         ("sys/class/drm/card0/device/driver", "../../../bus/platform/drivers/lima"),
     ];
-    links.into_iter().for_each(|(link, to)| board.link(link, to));
+    links.into_iter().for_each(|(link, to)| board.root.link(link, to));
     board.put("sys/bus/platform/devices/40420000.fir/vfio-dev/vfio3/dev", "511:0");
     let Err(FpgaError::InUse(users)) = load(&board, zynq(), &FULL) else { panic!("it is in use") };
     let who: Vec<_> = users.iter().map(ToString::to_string).collect();

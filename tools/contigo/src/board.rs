@@ -15,7 +15,6 @@ use contigo_bringup::{
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// The options of `board`.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Options {
@@ -56,7 +55,6 @@ const NO_FABRIC: &str = "none of its own; an FPGA card is loaded by its maker's 
 /// The columns beside the facts' names, so that the value stays readable.
 const OTHERS: u16 = 40;
 
-/// The whole report.
 #[derive(Serialize)]
 struct Report {
     /// Incremented when a field changes its meaning or is removed.
@@ -103,7 +101,6 @@ struct DeviceEntry {
     node: String,
 }
 
-/// Inspects the board, and prints the report.
 pub(crate) fn board(options: &Options) -> Result<(), Failure> {
     if let Some(Command::Prepare(prepare)) = &options.command {
         return ports::prepare(prepare);

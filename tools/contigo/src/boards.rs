@@ -6,7 +6,6 @@ use contigo::Bus;
 use contigo_boards::{ALL, Board};
 use serde::Serialize;
 
-/// The options of the list.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Print a JSON array instead of a table
@@ -64,7 +63,6 @@ impl From<&Board> for Entry {
     }
 }
 
-/// Prints the list.
 pub(crate) fn boards(options: &Options) -> Result<(), Failure> {
     let entries: Vec<_> = ALL.iter().map(Entry::from).collect();
     if options.json {

@@ -7,7 +7,6 @@ use contigo_bringup::clocks::{self, Checked, Clock, Control, Crystal, Fabric, Ve
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The options of `clocks`.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Compare with what a design was built for: Vivado's design.hwh. Status 1 where a clock is off
@@ -111,7 +110,6 @@ struct Set {
     hz: u64,
 }
 
-/// Prints the clocks, compares them, or sets one.
 pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
     let machine = crate::machine(options.machine.as_ref());
     if let Some((fabric, hz)) = options.set {

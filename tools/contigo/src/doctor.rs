@@ -16,7 +16,6 @@ use contigo_bringup::{
 use serde::Serialize;
 use std::{borrow::Cow, path::PathBuf, process::ExitCode};
 
-/// The options of `doctor`.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Look at a copy of a machine instead of this one; docs/doctor.md lists its folders
@@ -47,7 +46,6 @@ const MEASURED: &str = "port-measured";
 /// The longest text of a measurement, in letters.
 const FOUND_MAX: usize = 400;
 
-/// The whole report.
 #[derive(Serialize)]
 struct Report {
     /// Incremented when a field changes its meaning or is removed.
@@ -58,7 +56,6 @@ struct Report {
     checks: Vec<Entry>,
 }
 
-/// One check.
 #[derive(Serialize)]
 struct Entry {
     id: Cow<'static, str>,

@@ -24,33 +24,52 @@ pub(crate) enum Failure {
     /// The runtime refused, or a device failed.
     Runtime(Error),
     /// The runtime refused, or a device failed: for memory that the user named.
-    Memory { name: MemoryName, error: Error },
+    Memory {
+        name: MemoryName,
+        error: Error,
+    },
     /// The runtime refused, or a device failed: for a device.
-    Device { name: DeviceName, error: Error },
-    /// There is no engine of that kind.
-    NoSuchEngine { engine: String },
+    Device {
+        name: DeviceName,
+        error: Error,
+    },
+    NoSuchEngine {
+        engine: String,
+    },
     /// An engine and its memory do not work together.
-    Engine { engine: String, error: Error },
+    Engine {
+        engine: String,
+        error: Error,
+    },
     /// There is a real engine, but no memory that it can use.
     NoMemory,
     /// The driver does not load the kernels.
     #[cfg(any(all(feature = "cuda", target_pointer_width = "64"), feature = "gpu"))]
-    Image { error: Error, log: String },
+    Image {
+        error: Error,
+        log: String,
+    },
     /// Options that exclude each other, or an invalid name.
     Usage(String),
-    /// The self-test found an error.
     SelfTest(String),
     /// The device and the reference disagree.
-    Mismatches { scores: usize, of: usize },
-    /// A file could not be written.
-    Write { path: PathBuf, error: io::Error, option: &'static str },
-    /// A bitstream was not loaded into the fabric.
-    Bitstream { file: PathBuf, error: FpgaError },
+    Mismatches {
+        scores: usize,
+        of: usize,
+    },
+    Write {
+        path: PathBuf,
+        error: io::Error,
+        option: &'static str,
+    },
+    Bitstream {
+        file: PathBuf,
+        error: FpgaError,
+    },
     /// The board or its kernel refused: a fabric, a clock, a reset, or a register of a port.
     Board(Box<dyn std::error::Error>),
     /// The doctor's folder is not that of a machine.
     Doctor(DoctorError),
-    /// Standard output cannot be written.
     Output(io::Error),
     /// A value cannot be encoded, which cannot happen in a correct program.
     Encode(String),
@@ -128,7 +147,6 @@ impl Failure {
     }
 }
 
-/// An error's errno, in words.
 struct Meaning<'a>(&'a Error);
 
 impl fmt::Display for Meaning<'_> {

@@ -9,7 +9,6 @@ use contigo_bringup::machine::Machine;
 use serde::Serialize;
 use std::env::consts::ARCH;
 
-/// The options of the list.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Print one JSON object instead of a table
@@ -20,7 +19,6 @@ pub(crate) struct Options {
 /// The columns beside the names: four narrow ones, and enough room for a note.
 const OTHERS: u16 = 54;
 
-/// The whole report.
 #[derive(Debug, Serialize)]
 struct Report {
     architecture: &'static str,
@@ -58,7 +56,6 @@ enum State {
     Absent,
 }
 
-/// Prints the list.
 pub(crate) fn info(options: &Options) -> Result<(), Failure> {
     let mut report = Report::of(&Machine::this(), Inventory::here());
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]

@@ -11,7 +11,6 @@ use std::{
     io::{self, ErrorKind, Write},
 };
 
-/// Prints `text` and a line break.
 pub(crate) fn text(text: impl Display) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {

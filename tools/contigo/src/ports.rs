@@ -14,7 +14,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The options of `board prepare`.
 #[derive(Args, Debug)]
 pub(crate) struct Prepare {
     /// Set the widths that a design has: Vivado's design.hwh
@@ -41,7 +40,6 @@ const PROCESSORS: [(&str, Family); 2] =
 /// The field that comes before the ports of Zynq-7000.
 const SHIFTERS: &str = "level shifters";
 
-/// The processor's parameters in a design.
 type Numbers = BTreeMap<String, u64>;
 
 #[derive(Serialize)]

@@ -13,7 +13,6 @@ use std::path::PathBuf;
 /// The longest name of a rail or a chip, in letters. The kernel's own names are shorter.
 const NAME_MAX: usize = 64;
 
-/// The options of `power`.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// A monitor that the kernel has no driver for: ina260@BUS:ADDR, or with the board's resistor
@@ -67,7 +66,6 @@ pub(crate) fn rails(machine: &Machine, monitors: &[Monitor]) -> Vec<Rail> {
         .collect()
 }
 
-/// Prints the rails.
 pub(crate) fn power(options: &Options) -> Result<(), Failure> {
     let entries: Vec<_> = rails(&crate::machine(options.machine.as_ref()), &options.monitor)
         .iter()

@@ -8,7 +8,6 @@ use contigo_bringup::{
 };
 use serde::Serialize;
 
-/// The options of `reset`.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// NAME of a GPIO line, CHIP:OFFSET (gpiochip0:78, zynqmp_gpio:78) or contigo:NAME. Without it

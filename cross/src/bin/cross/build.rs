@@ -26,7 +26,6 @@ use std::{
 /// For a first build, on two busy cores of a small machine.
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 
-/// What is built.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// A board of `contigo boards`, or a processor such as armv7-unknown-linux-gnueabihf; all where
@@ -63,7 +62,6 @@ pub(crate) struct Built {
     pub(crate) libraries: Vec<String>,
 }
 
-/// Builds, and prints what came of it.
 pub(crate) fn build(options: &Options) -> Result<()> {
     let targets = match &options.board {
         Some(board) => vec![boards::target(board)?],

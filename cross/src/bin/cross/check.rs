@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 /// (Ubuntu 18.04).
 pub(crate) const BOARDS_GLIBC: &str = "2.27";
 
-/// What is checked.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The programs

@@ -21,7 +21,6 @@ use std::{
 /// A kernel is built in ten minutes on two idle cores.
 const KERNEL_LIMIT: Duration = Duration::from_secs(2 * 3600);
 
-/// Which image.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The board: a file's name in cross/packaging/image/boards
@@ -38,7 +37,6 @@ pub(crate) struct Options {
     suite: String,
 }
 
-/// Makes the image, or says what is missing.
 pub(crate) fn image(options: &Options) -> Result<()> {
     let cache = CacheDir::open()?;
     let workspace = Workspace::find(&cache)?;
@@ -80,7 +78,6 @@ pub(crate) fn image(options: &Options) -> Result<()> {
     finished(with(tool).arg("--kernel").arg(&kernel), options)
 }
 
-/// Runs it to its end.
 fn finished(tool: Tool, options: &Options) -> Result<()> {
     let status = tool.interactive()?;
     if !status.success() {

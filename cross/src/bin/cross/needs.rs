@@ -18,7 +18,6 @@ use std::{fmt, fs, path::Path};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Glibc(Vec<u16>);
 
-/// The needs of one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// `e_machine` of the ELF header.
@@ -32,7 +31,6 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// Reads the headers of `file`.
     pub(crate) fn of(file: &Path) -> Result<Self> {
         let bytes =
             fs::read(file).map_err(|error| Failure::of_io("reading a program", file, &error))?;

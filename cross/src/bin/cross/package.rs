@@ -35,7 +35,6 @@ pub(crate) const MATURIN: pip::Packages = pip::Packages {
     program: "bin/maturin",
 };
 
-/// The options of `cargo cross package`.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Debian packages instead of one archive for each processor
@@ -56,7 +55,6 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// One package, as it was written.
 #[derive(Serialize)]
 struct Entry {
     package: PathBuf,

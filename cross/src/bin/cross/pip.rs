@@ -88,7 +88,6 @@ const ZIGBUILD: Packages = Packages {
     program: "bin/cargo-zigbuild",
 };
 
-/// Where it is.
 #[derive(Debug)]
 pub(crate) struct Zigbuild {
     folder: PathBuf,
@@ -101,7 +100,6 @@ impl Zigbuild {
         Some(Self { folder: ZIGBUILD.find(cache)?, cache: cache.path().join("zigbuild/cache") })
     }
 
-    /// The same, or what to do.
     pub(crate) fn need(cache: &CacheDir) -> Result<Self> {
         Self::find(cache).ok_or_else(|| {
             let remedy = "`cargo cross setup` gets it; programs with their C library inside \
@@ -111,12 +109,10 @@ impl Zigbuild {
         })
     }
 
-    /// Installs both.
     pub(crate) fn install(cache: &CacheDir) -> Result<Self> {
         Ok(Self { folder: ZIGBUILD.install(cache)?, cache: cache.path().join("zigbuild/cache") })
     }
 
-    /// The program.
     pub(crate) fn program(&self) -> PathBuf {
         self.folder.join(ZIGBUILD.program)
     }

@@ -13,7 +13,6 @@ use contigo_cross::{
 };
 use serde::Serialize;
 
-/// How it is done.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Also what `cargo cross package` needs: debhelper, lintian, dtc, maturin
@@ -27,21 +26,15 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// How it stands with one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {
-    /// It was there.
     Ready,
-    /// It is there now.
     Installed,
-    /// It would be fetched.
     Todo,
-    /// It cannot be had.
     Missing,
 }
 
-/// One part, for the report.
 #[derive(Debug, Serialize)]
 struct Part {
     part: &'static str,

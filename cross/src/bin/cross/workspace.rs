@@ -14,12 +14,10 @@ pub(crate) const PROGRAMS: [(&str, &str); 2] =
 /// The package of the C library, and the shared one's file. The static one is `libcontigo_c.a`.
 pub(crate) const LIBRARY: (&str, &str) = ("contigo-c", "libcontigo_c.so");
 
-/// The workspace around the current folder.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     pub(crate) target_dir: PathBuf,
-    /// Contigo's version.
     pub(crate) version: String,
 }
 
@@ -38,7 +36,6 @@ struct Package {
 }
 
 impl Workspace {
-    /// Asks cargo.
     pub(crate) fn find(cache: &CacheDir) -> Result<Self> {
         let ask = Tool::at(&cargo()?, "asking cargo for the workspace").args([
             "metadata",

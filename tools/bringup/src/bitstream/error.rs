@@ -6,67 +6,55 @@ use crate::file::FileError;
 /// of the file, or of the section in an `.xclbin`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages name the fields")]
+#[allow(missing_docs, reason = "each message describes its variant")]
 pub enum BitstreamError {
-    /// The file cannot be read, or is no regular file.
     #[error("{}", of_file(.0))]
     File(#[from] FileError),
-    /// The file is larger than the free memory.
     #[error(
         "it has {bytes} bytes, and {available} of memory are left: end programs, or compress the \
          bitstream"
     )]
     NoMemory { bytes: u64, available: u64 },
-    /// A header states more bytes than the file has.
     #[error(
         "it is cut: {what} needs {needs} bytes, and there are {has}; copy the file again, whole"
     )]
     Cut { what: &'static str, needs: u64, has: u64 },
-    /// A header states fewer bytes than the file has.
     #[error(
         "its header says {says} bytes, and there are {has}; take the file as the tool wrote it"
     )]
     Longer { says: u64, has: u64 },
-    /// A field of a `.bit` is not the next one of the format.
     #[error(
         "its header is broken: byte {offset} begins field {wanted}, but is {found:#04x}; take the \
          file as the tool wrote it"
     )]
     Field { offset: usize, wanted: char, found: u8 },
-    /// The sync word is missing where every configuration has one.
     #[error(
         "it is no bitstream: neither the sync word AA995566 nor its swapped form is in its first \
          {searched} bytes; give a .bit, .bin, .xclbin or .rbf"
     )]
     NoSync { searched: usize },
-    /// The sync word, or the end, is not aligned to a word.
     #[error(
         "{what} is at {bytes} bytes, which is not a multiple of 4; take the file as the tool wrote \
          it"
     )]
     Unaligned { what: &'static str, bytes: usize },
-    /// A word is no packet.
     #[error("byte {offset} begins no packet ({word:#010x}): the file is damaged; copy it again")]
     Packet { offset: usize, word: u32 },
-    /// The packets end without the command DESYNC.
     #[error(
         "it is cut: its {has} bytes have no command DESYNC, which ends a bitstream; copy the file \
          again, whole"
     )]
     NoEnd { has: usize },
-    /// A file names two devices.
     #[error(
         "it asks for device {first:#010x} and for {second:#010x}: the file is damaged; copy it \
          again"
     )]
     TwoDevices { first: u32, second: u32 },
-    /// An `.xclbin` has no section with a bitstream.
     #[error(
         "none of its {sections} sections is a bitstream: it only describes a design; give the .bit \
          or .bin beside it"
     )]
     NoBitstream { sections: usize },
-    /// An `.xclbin` for an emulator.
     #[error("it is for an emulator (mode {mode}): build it with v++ --target hw")]
     Emulation { mode: u16 },
 }

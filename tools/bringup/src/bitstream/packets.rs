@@ -27,7 +27,6 @@ const DESYNC: u32 = 0x0d;
 /// The operation of a packet that writes.
 const WRITE: u32 = 2;
 
-/// The facts in the packets.
 pub(super) struct Found {
     pub(super) order: ByteOrder,
     pub(super) sync_bytes: usize,
@@ -84,7 +83,6 @@ pub(super) fn walk(payload: &[u8]) -> Result<Found, BitstreamError> {
     Err(BitstreamError::NoEnd { has: payload.len() })
 }
 
-/// Finds the sync word, and its byte order.
 fn sync(payload: &[u8]) -> Result<(usize, ByteOrder), BitstreamError> {
     let searched = payload.len().min(SEARCH_BYTES);
     let orders =

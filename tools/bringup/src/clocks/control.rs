@@ -165,42 +165,33 @@ fn number(machine: &Machine, node: &str) -> Option<u32> {
 /// The reason why a clock was not read or set. All but [`Self::NotSetBack`] leave it as it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages name the fields")]
+#[allow(missing_docs, reason = "each message describes its variant")]
 pub enum ClockError {
-    /// The kernel's clock summary cannot be read.
     #[error("{path}{}", hidden(.error))]
     Hidden { path: PathBuf, error: io::Error },
-    /// The summary has a form that no supported kernel writes.
     #[error(
         "the kernel's clk_summary has a form that is not known here: report it with its first lines"
     )]
     NotASummary,
-    /// This kernel has no way to set the clock.
     #[error(
         "this kernel has no way to set {0}: it needs AMD's driver and a node xlnx,fclk, or \
          fclkcfg. Without it the boot code sets it, or assigned-clock-rates in a core's node"
     )]
     NoControl(Fabric),
-    /// The users of the fabric cannot be seen.
     #[error("{0}")]
     CannotSee(#[from] Box<FpgaError>),
-    /// A program or a driver uses the fabric.
     #[error("the fabric is in use, and its cores would miss a cycle:{} end them and try \
              again", listed(.0))]
     InUse(Vec<User>),
-    /// The control's file has no number.
     #[error("{path} is {text:?}, and no rate")]
     Unreadable { path: PathBuf, text: String },
-    /// The kernel refused the rate.
     #[error("{path} does not take {hz} Hz: {error}; run this as root")]
     Refused { path: PathBuf, hz: u64, error: io::Error },
-    /// The hardware has no rate near the wanted one.
     #[error(
         "{fabric} has no {wanted} Hz; the nearest is {nearest} Hz, and it is as before: ask for a \
          rate that its PLL divides to"
     )]
     Rate { fabric: Fabric, wanted: u64, nearest: u64 },
-    /// The hardware has no rate near the wanted one, and the old rate could not be set again.
     #[error("{fabric} had {was_hz} Hz, has {} now, and was not set back: start no job, and set it \
              again, or restart the board{}", rate(*.has_hz), because(.error.as_deref()))]
     NotSetBack { fabric: Fabric, was_hz: u64, has_hz: Option<u64>, error: Option<Box<ClockError>> },

@@ -1,6 +1,6 @@
 use super::{Clock, ClockError, Control, Fabric, Verdict, Wanted, check, clocks, summary::parse};
-use crate::machine::{Kernel, Machine};
-use std::{error::Error, fs, io, os::unix::fs::symlink, path::Path};
+use crate::machine::{Kernel, Machine, fake::Root};
+use std::{error::Error, fs, io, path::Path};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -126,23 +126,27 @@ impl Kernel for Divider {
     }
 }
 
+const SET_RATE: &str = "sys/bus/platform/devices/clocking0/set_rate";
+
+/// A machine with AMD's device for the clock of this number, which has 100 MHz.
+fn clocking(root: &Root, number: u8, kernel: Divider) -> Machine {
+    let node = "sys/bus/platform/devices/clocking0/of_node";
+    root.put(&format!("{node}/compatible"), "xlnx,fclk\0");
+    root.put(&format!("{node}/clocks"), [0, 0, 0, 3, 0, 0, 0, number]);
+    root.put(SET_RATE, "100000000\n");
+    Machine::below(&root.0, kernel)
+}
+
 #[test]
 fn clock_is_set_back_where_it_is_not_near() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let root = folder.path();
-    let device = root.join("sys/bus/platform/devices/clocking0");
-    fs::create_dir_all(device.join("of_node"))?;
-    fs::write(device.join("of_node/compatible"), "xlnx,fclk\0")?;
-    fs::write(device.join("of_node/clocks"), [0, 0, 0, 3, 0, 0, 0, 16])?;
-    fs::write(device.join("set_rate"), "100000000\n")?;
-    let machine = Machine::below(root, DIVIDER);
+    let root = Root(folder.path().to_owned());
+    let machine = clocking(&root, 16, DIVIDER);
     let [zero, one] = [0, 1].map(Fabric::new);
     assert!(matches!(Control::find(&machine, zero.ok_or("")?), Err(ClockError::NoControl(_))));
     let control = Control::find(&machine, one.ok_or("")?)?;
-    assert_eq!(
-        (control.set(&machine, 50_000_000)?, control.hz(&machine)?),
-        (50_000_000, 50_000_000)
-    );
+    assert_eq!(control.set(&machine, 50_000_000)?, 50_000_000);
+    assert_eq!(control.hz(&machine)?, 50_000_000);
     // 333 MHz is near enough to a third; no divider gives 600 MHz, and the clock stays as it was.
     assert_eq!(control.set(&machine, 333_000_000)?, 333_333_333);
     assert!(matches!(
@@ -152,16 +156,15 @@ fn clock_is_set_back_where_it_is_not_near() -> Outcome {
     assert_eq!(control.hz(&machine)?, 333_333_333);
     assert!(matches!(control.set(&machine, 0), Err(ClockError::Refused { hz: 0, .. })));
     // A program that has a core of the fabric open keeps the clock.
-    fs::create_dir_all(root.join("sys/class/contigo/43c00000.copy"))?;
-    fs::create_dir_all(root.join("proc/77/fd"))?;
-    fs::write(root.join("proc/77/maps"), "")?;
-    symlink("/dev/contigo/43c00000.copy", root.join("proc/77/fd/4"))?;
+    root.folder("sys/class/contigo/43c00000.copy");
+    root.put("proc/77/maps", "");
+    root.link("proc/77/fd/4", "/dev/contigo/43c00000.copy");
     assert!(matches!(
         control.set(&machine, 50_000_000),
         Err(ClockError::InUse(users)) if users.len() == 1
     ));
     assert_eq!(control.hz(&machine)?, 333_333_333);
-    fs::write(device.join("set_rate"), "fast")?;
+    root.put(SET_RATE, "fast");
     assert!(matches!(control.hz(&machine), Err(ClockError::Unreadable { .. })));
     Ok(())
 }
@@ -169,30 +172,13 @@ fn clock_is_set_back_where_it_is_not_near() -> Outcome {
 #[test]
 fn clock_not_set_back_is_told_with_rate() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let device = folder.path().join("sys/bus/platform/devices/clocking0");
-    fs::create_dir_all(device.join("of_node"))?;
-    fs::write(device.join("of_node/compatible"), "xlnx,fclk\0")?;
-    fs::write(device.join("of_node/clocks"), [0, 0, 0, 3, 0, 0, 0, 15])?;
-    fs::write(device.join("set_rate"), "100000000\n")?;
-    let machine = Machine::below(folder.path(), Divider { stubborn: true });
+    let machine = clocking(&Root(folder.path().to_owned()), 15, Divider { stubborn: true });
     let control = Control::find(&machine, Fabric::new(0).ok_or("")?)?;
     let error = control.set(&machine, 600_000_000).err().ok_or("there is no such rate")?;
-    let (was, has) = (100_000_000, Some(1_000_000_000));
-    assert!(
-        matches!(
-            &error,
-            ClockError::NotSetBack { was_hz, has_hz, error: Some(_), .. }
-                if (*was_hz, *has_hz) == (was, has)
-        ),
-        "{error}"
-    );
-    let said = error.to_string();
-    assert!(
-        said.starts_with(
-            "clock 0 of the fabric had 100000000 Hz, has 1000000000 Hz now, and was not set back"
-        ),
-        "{said}"
-    );
+    assert!(matches!(error, ClockError::NotSetBack { error: Some(_), .. }), "{error}");
+    let said =
+        "clock 0 of the fabric had 100000000 Hz, has 1000000000 Hz now, and was not set back";
+    assert!(error.to_string().starts_with(said), "{error}");
     Ok(())
 }
 
@@ -200,40 +186,34 @@ fn clock_not_set_back_is_told_with_rate() -> Outcome {
 #[test]
 fn the_tree_has_a_contigo_devices_clocks() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let root = folder.path();
-    let tree = root.join("sys/firmware/devicetree/base");
-    let put = |path: &str, cells: &[u32]| -> io::Result<()> {
-        let path = tree.join(path);
-        fs::create_dir_all(path.parent().ok_or(io::ErrorKind::NotFound)?)?;
-        fs::write(path, cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<_>>())
-    };
+    let root = Root(folder.path().to_owned());
     for (node, phandle, cells, compatible) in [
-        ("clkc@100", 3, 1, "xlnx,ps7-clkc\0"),
-        ("oscillator", 4, 0, "fixed-clock\0"),
-        ("clocking0", 5, 0, "xlnx,fclk\0"),
+        ("clkc@100", 3, 1, "xlnx,ps7-clkc"),
+        ("oscillator", 4, 0, "fixed-clock"),
+        ("clocking0", 5, 0, "xlnx,fclk"),
     ] {
-        put(&format!("{node}/phandle"), &[phandle])?;
-        put(&format!("{node}/#clock-cells"), &[cells])?;
-        fs::write(tree.join(node).join("compatible"), compatible)?;
+        root.cells(&format!("{node}/phandle"), &[phandle]);
+        root.cells(&format!("{node}/#clock-cells"), &[cells]);
+        root.node(node, compatible);
     }
-    put("clocking0/clocks", &[3, 15])?;
-    put("fir@43c00000/clocks", &[4, 3, 16, 3, 1])?;
-    fs::write(tree.join("fir@43c00000/clock-names"), "sample\0s_axi_aclk\0cpu\0")?;
-    put("fir@43c00000/assigned-clocks", &[3, 16])?;
-    put("fir@43c00000/assigned-clock-rates", &[100_000_000])?;
-    put("copy@43c10000/clocks", &[5])?;
+    root.cells("clocking0/clocks", &[3, 15]);
+    root.cells("fir@43c00000/clocks", &[4, 3, 16, 3, 1]);
+    let names = "sys/firmware/devicetree/base/fir@43c00000/clock-names";
+    root.put(names, "sample\0s_axi_aclk\0cpu\0");
+    root.cells("fir@43c00000/assigned-clocks", &[3, 16]);
+    root.cells("fir@43c00000/assigned-clock-rates", &[100_000_000]);
+    root.cells("copy@43c10000/clocks", &[5]);
     // One core names a missing provider.
-    put("odd@43c20000/clocks", &[9, 9, 9])?;
-    let machine = Machine::copy(root);
+    root.cells("odd@43c20000/clocks", &[9, 9, 9]);
+    let machine = root.machine();
     assert_eq!(super::wanted(&machine), []);
     for (device, node) in [
         ("43c00000.fir", "fir@43c00000"),
         ("43c10000.copy", "copy@43c10000"),
         ("43c20000.odd", "odd@43c20000"),
     ] {
-        let dev_node = root.join("sys/class/contigo").join(device).join("device");
-        fs::create_dir_all(&dev_node)?;
-        symlink(Path::new("/sys/firmware/devicetree/base").join(node), dev_node.join("of_node"))?;
+        let tree = "/sys/firmware/devicetree/base";
+        root.link(&format!("sys/class/contigo/{device}/device/of_node"), format!("{tree}/{node}"));
     }
     let [zero, one] = [0, 1].map(Fabric::new);
     let wanted = |who: &str, fabric: Option<Fabric>, hz| {
@@ -248,18 +228,18 @@ fn the_tree_has_a_contigo_devices_clocks() -> Outcome {
         .collect();
     assert_eq!(verdicts, [Verdict::Off, Verdict::RunsUnsaid]);
     // The design's own generator makes another rate, which cannot be compared with FCLK1's.
-    put("clk_wiz@43c30000/phandle", &[6])?;
-    put("clk_wiz@43c30000/#clock-cells", &[1])?;
-    put("clk_wiz@43c30000/clocks", &[3, 16])?;
-    put("copy@43c10000/clocks", &[6, 0])?;
-    put("copy@43c10000/assigned-clocks", &[6, 0])?;
-    put("copy@43c10000/assigned-clock-rates", &[250_000_000])?;
+    root.cells("clk_wiz@43c30000/phandle", &[6]);
+    root.cells("clk_wiz@43c30000/#clock-cells", &[1]);
+    root.cells("clk_wiz@43c30000/clocks", &[3, 16]);
+    root.cells("copy@43c10000/clocks", &[6, 0]);
+    root.cells("copy@43c10000/assigned-clocks", &[6, 0]);
+    root.cells("copy@43c10000/assigned-clock-rates", &[250_000_000]);
     let last = super::wanted(&machine).pop().ok_or("nothing is wanted")?;
     assert_eq!((Some(last.fabric), last.hz, last.generated), (one, 250_000_000, true));
     // Cyclone V's clocks have their own nodes.
-    put("clks/h2f_user1_clk/phandle", &[7])?;
-    put("clks/h2f_user1_clk/#clock-cells", &[0])?;
-    put("copy@43c10000/clocks", &[7])?;
+    root.cells("clks/h2f_user1_clk/phandle", &[7]);
+    root.cells("clks/h2f_user1_clk/#clock-cells", &[0]);
+    root.cells("copy@43c10000/clocks", &[7]);
     assert_eq!(super::wanted(&machine).last().map(|wanted| wanted.fabric), one);
     let cyclone = parse(" protect hardware\n---\n h2f_user1_clk 1 1 0 50000000 0 0 50000 Y\n")
         .ok_or("no summary")?;
@@ -270,25 +250,17 @@ fn the_tree_has_a_contigo_devices_clocks() -> Outcome {
 #[test]
 fn a_clock_of_fclkcfg_is_set() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let root = folder.path();
-    let node = root.join("sys/devices/fclk1/of_node");
-    let class = root.join("sys/class/fclkcfg/fclk1");
-    fs::create_dir_all(&node)?;
-    fs::create_dir_all(&class)?;
+    let root = Root(folder.path().to_owned());
     // The fabric's clock, and the PLL that feeds it.
-    fs::write(node.join("clocks"), [0, 0, 0, 3, 0, 0, 0, 16, 0, 0, 0, 3, 0, 0, 0, 2])?;
-    symlink("../../../devices/fclk1", class.join("device"))?;
-    fs::write(class.join("rate"), "100000000\n")?;
-    let machine = Machine::below(root, DIVIDER);
-    assert!(matches!(
-        Control::find(&machine, Fabric::new(2).ok_or("")?),
-        Err(ClockError::NoControl(_))
-    ));
-    let control = Control::find(&machine, Fabric::new(1).ok_or("")?)?;
-    assert_eq!(
-        (control.set(&machine, 50_000_000)?, control.hz(&machine)?),
-        (50_000_000, 50_000_000)
-    );
+    root.put("sys/devices/fclk1/of_node/clocks", [0, 0, 0, 3, 0, 0, 0, 16, 0, 0, 0, 3, 0, 0, 0, 2]);
+    root.link("sys/class/fclkcfg/fclk1/device", "../../../devices/fclk1");
+    root.put("sys/class/fclkcfg/fclk1/rate", "100000000\n");
+    let machine = Machine::below(&root.0, DIVIDER);
+    let [one, two] = [1, 2].map(Fabric::new);
+    assert!(matches!(Control::find(&machine, two.ok_or("")?), Err(ClockError::NoControl(_))));
+    let control = Control::find(&machine, one.ok_or("")?)?;
+    assert_eq!(control.set(&machine, 50_000_000)?, 50_000_000);
+    assert_eq!(control.hz(&machine)?, 50_000_000);
     Ok(())
 }
 
@@ -297,13 +269,10 @@ fn a_summary_that_cannot_be_read_says_what_to_do() -> Outcome {
     let hidden = clocks(&Machine::copy("/nowhere")).err().ok_or("a summary from nowhere")?;
     assert!(hidden.to_string().contains("mount -t debugfs"), "{hidden}");
     let folder = tempfile::tempdir()?;
-    fs::create_dir_all(folder.path().join("sys/kernel/debug/clk"))?;
-    let write =
-        |text: &str| fs::write(folder.path().join("sys/kernel/debug/clk/clk_summary"), text);
-    let read = || clocks(&Machine::copy(folder.path()));
-    write("nonsense")?;
-    assert!(matches!(read(), Err(ClockError::NotASummary)));
-    write(NEW)?;
-    assert_eq!(read()?.iter().filter(|clock: &&Clock| clock.is_off()).count(), 1);
+    let root = Root(folder.path().to_owned());
+    root.put("sys/kernel/debug/clk/clk_summary", "nonsense");
+    assert!(matches!(clocks(&root.machine()), Err(ClockError::NotASummary)));
+    root.put("sys/kernel/debug/clk/clk_summary", NEW);
+    assert_eq!(clocks(&root.machine())?.iter().filter(|clock: &&Clock| clock.is_off()).count(), 1);
     Ok(())
 }

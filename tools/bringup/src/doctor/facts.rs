@@ -16,7 +16,6 @@ const CONFIG_MAX_BYTES: u64 = 2 << 20;
 
 const PLATFORM: &str = "sys/bus/platform/devices";
 
-/// A machine, and the facts that are read from it once.
 #[derive(Debug)]
 pub(super) struct Facts<'a> {
     pub(super) machine: &'a Machine,
@@ -117,7 +116,6 @@ impl<'a> Facts<'a> {
         self.nodes.len() > 1
     }
 
-    /// The nodes with this `compatible`.
     pub(super) fn nodes_of(&self, compatible: &str) -> Vec<&Node> {
         self.nodes.iter().filter(|node| node.is(compatible)).collect()
     }
@@ -221,14 +219,12 @@ impl<'a> Facts<'a> {
         Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
     }
 
-    /// Whether a device is in an IOMMU group.
     pub(super) fn grouped(&self, device: &str) -> bool {
         self.iommu_groups().iter().any(|group| {
             self.machine.has(format!("sys/kernel/iommu_groups/{group}/devices/{device}"))
         })
     }
 
-    /// The IOMMU groups.
     pub(super) fn iommu_groups(&self) -> Vec<String> {
         self.machine.list("sys/kernel/iommu_groups")
     }
@@ -239,7 +235,6 @@ fn node_of(link: &Path) -> Option<String> {
     Some(link.to_str()?.split_once("/devicetree/base/")?.1.to_owned())
 }
 
-/// The last part of a path.
 pub(super) fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

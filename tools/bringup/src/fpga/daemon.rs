@@ -22,7 +22,6 @@ const DFX_LOADED: &str = "Loaded with slot_handle";
 /// The client's message for an option that it does not have.
 const DFX_OLD: &str = "not recognized";
 
-/// The daemon that runs on a machine.
 pub(super) fn find(machine: &Machine) -> Option<Way> {
     let runs = |name: &str| {
         let process = |entry: &String| entry.bytes().all(|byte| byte.is_ascii_digit());
@@ -65,7 +64,6 @@ pub(super) fn dfx_load(
     dfx_ask(machine, manager, &["-b", &path.to_string_lossy(), "-f", kind], DFX_LOADED)
 }
 
-/// Makes dfx-mgr remove the design that Contigo loaded.
 pub(super) fn dfx_unload(machine: &Machine, manager: &Manager) -> Result<(), FpgaError> {
     dfx_ask(machine, manager, &["-unloadByName", NAME], "(Ok)")
 }
@@ -91,7 +89,6 @@ fn dfx_ask(
     Err(FpgaError::Failed { way: Way::DfxMgr, state: manager.state(machine), words, error })
 }
 
-/// Makes fpgad remove the design that it loaded.
 pub(super) fn unload(machine: &Machine, client: &str, manager: &Manager) -> Result<(), FpgaError> {
     ask(machine, client, manager, &["remove", "bitstream"])
 }

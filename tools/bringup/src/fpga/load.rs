@@ -126,7 +126,6 @@ impl Fpga<'_> {
         }
     }
 
-    /// Checks the file against the device and the manager.
     fn check(&self, bitstream: &Bitstream, partial: bool) -> Result<(), FpgaError> {
         self.target.check(bitstream)?;
         match (bitstream.partial, self.target.family) {

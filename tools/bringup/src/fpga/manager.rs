@@ -41,7 +41,6 @@ impl Manager {
         format!("{CLASS}/{}/{name}", self.id)
     }
 
-    /// Its current state.
     pub(super) fn state(&self, machine: &Machine) -> State {
         State::of(machine.text(self.file("state")).as_deref())
     }

@@ -10,7 +10,7 @@
 use super::{Kernel, Machine, Ran};
 use std::{
     fs, io,
-    os::unix::fs::symlink,
+    os::unix::fs::{FileExt, PermissionsExt, symlink},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -20,7 +20,82 @@ const OVERLAYS: &str = "sys/kernel/config/device-tree/overlays";
 /// While this file exists, no overlay can be removed.
 const STUCK: &str = "etc/overlays/stuck";
 const EBUSY: i32 = 16;
+const TREE: &str = "sys/firmware/devicetree/base";
 const REGION: &str = "sys/firmware/devicetree/base/fpga-region";
+
+/// A folder that stands for a machine. A path in it is the machine's, without the first slash.
+#[derive(Clone, Debug)]
+pub struct Root(pub PathBuf);
+
+impl Root {
+    /// Writes a file that all users may read and write.
+    pub fn put(&self, path: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.0.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    }
+
+    /// Makes a symbolic link, in the place of one that is there.
+    pub fn link(&self, path: &str, to: impl AsRef<Path>) {
+        let path = self.0.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let _ = fs::remove_file(&path);
+        symlink(to, path).unwrap();
+    }
+
+    /// Makes a folder.
+    pub fn folder(&self, path: &str) {
+        fs::create_dir_all(self.0.join(path)).unwrap();
+    }
+
+    /// Removes a file or a folder.
+    pub fn remove(&self, path: &str) {
+        let path = self.0.join(path);
+        if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+    }
+
+    /// Sets the permissions of a file.
+    pub fn mode(&self, path: &str, mode: u32) {
+        fs::set_permissions(self.0.join(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Makes a node of the device tree.
+    pub fn node(&self, path: &str, compatible: &str) {
+        self.put(&format!("{TREE}/{path}/compatible"), format!("{compatible}\0"));
+    }
+
+    /// Writes a property of the device tree.
+    pub fn cells(&self, path: &str, cells: &[u32]) {
+        let bytes: Vec<_> = cells.iter().flat_map(|cell| cell.to_be_bytes()).collect();
+        self.put(&format!("{TREE}/{path}"), bytes);
+    }
+
+    /// Links a device of a bus to its driver.
+    pub fn driver(&self, bus: &str, device: &str, driver: &str) {
+        let to = format!("../../../../bus/{bus}/drivers/{driver}");
+        self.link(&format!("sys/bus/{bus}/devices/{device}/driver"), to);
+    }
+
+    /// Links a device's folder in sysfs to its node.
+    pub fn of_node(&self, device: &str, node: &str) {
+        let to = format!("../../../../firmware/devicetree/base/{node}");
+        self.link(&format!("{device}/of_node"), to);
+    }
+
+    /// Writes a register into the file that stands for `/dev/mem`, which must exist.
+    pub fn register(&self, addr: u64, value: u32) {
+        let file = fs::File::options().write(true).open(self.0.join("dev/mem")).unwrap();
+        file.set_len(1 << 32).unwrap();
+        file.write_all_at(&value.to_ne_bytes(), addr).unwrap();
+    }
+
+    /// The copied machine.
+    #[must_use]
+    pub fn machine(&self) -> Machine {
+        Machine::copy(&self.0)
+    }
+}
 
 /// A fault of the next load, with the manager's state after it.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +111,8 @@ pub struct Fault {
 /// A board in a folder.
 #[derive(Debug)]
 pub struct Board {
-    root: PathBuf,
+    /// Its files.
+    pub root: Root,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -59,26 +135,17 @@ impl Board {
     /// Makes a board below `root`: its manager has this name, nothing is loaded, and it has no way.
     #[must_use]
     pub fn new(root: &Path, manager: &str) -> Self {
-        let board = Self { root: root.to_owned(), seen: Arc::default() };
+        let board = Self { root: Root(root.to_owned()), seen: Arc::default() };
         board.put(&format!("{MANAGER}/name"), manager);
         board.put(&format!("{MANAGER}/state"), "unknown");
         board.put("proc/meminfo", "MemTotal: 500000 kB\nMemAvailable: 400000 kB");
-        fs::create_dir_all(root.join("lib/firmware")).unwrap();
+        board.root.folder("lib/firmware");
         board
     }
 
-    /// Writes a file of the board.
+    /// Writes a line into a file of the board.
     pub fn put(&self, path: &str, text: &str) {
-        let path = self.root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("{text}\n")).unwrap();
-    }
-
-    /// Makes the symbolic link `path`, to `to`.
-    pub fn link(&self, path: &str, to: impl AsRef<Path>) {
-        let path = self.root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        symlink(to, path).unwrap();
+        self.root.put(path, format!("{text}\n"));
     }
 
     /// Adds the vendor's files: `firmware`, `flags`, `status`.
@@ -93,10 +160,9 @@ impl Board {
     /// Adds a region in the device tree, a bridge, and configfs.
     #[must_use]
     pub fn with_overlays(self) -> Self {
-        for folder in [REGION, OVERLAYS] {
-            fs::create_dir_all(self.root.join(folder)).unwrap();
-        }
-        self.link("sys/class/fpga_region/region0/of_node", Path::new("/").join(REGION));
+        self.root.folder(REGION);
+        self.root.folder(OVERLAYS);
+        self.root.link("sys/class/fpga_region/region0/of_node", Path::new("/").join(REGION));
         self.put("sys/class/fpga_bridge/br0/name", "lwhps2fpga");
         self.put("sys/class/fpga_bridge/br0/state", "disabled");
         self
@@ -105,10 +171,10 @@ impl Board {
     /// Adds a region, beside or below the first. `path` begins at the tree's root.
     #[must_use]
     pub fn with_region(self, path: &str) -> Self {
-        let node = format!("sys/firmware/devicetree/base/{path}");
-        fs::create_dir_all(self.root.join(&node)).unwrap();
-        let count = fs::read_dir(self.root.join("sys/class/fpga_region")).unwrap().count();
-        self.link(&format!("sys/class/fpga_region/region{count}/of_node"), format!("/{node}"));
+        let node = format!("{TREE}/{path}");
+        self.root.folder(&node);
+        let count = fs::read_dir(self.root.0.join("sys/class/fpga_region")).unwrap().count();
+        self.root.link(&format!("sys/class/fpga_region/region{count}/of_node"), format!("/{node}"));
         self
     }
 
@@ -117,17 +183,15 @@ impl Board {
     pub fn with_process(self, id: u32, name: &str, open: &str, maps: &str) -> Self {
         self.put(&format!("proc/{id}/comm"), name);
         self.put(&format!("proc/{id}/maps"), maps);
-        self.link(&format!("proc/{id}/fd/3"), open);
+        self.root.link(&format!("proc/{id}/fd/3"), open);
         self
     }
 
     /// The machine.
     #[must_use]
     pub fn machine(&self) -> Machine {
-        Machine::below(
-            &self.root,
-            FakeLinux { root: self.root.clone(), seen: Arc::clone(&self.seen) },
-        )
+        let root = self.root.0.clone();
+        Machine::below(&self.root.0, FakeLinux { root, seen: Arc::clone(&self.seen) })
     }
 
     /// Makes the next load fail with this fault.

@@ -51,7 +51,6 @@ const LINKS_MAX: usize = 40;
 pub(crate) const READ: OFlag =
     OFlag::O_RDONLY.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_LARGEFILE);
 
-/// The owner of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whose {
     /// The machine that this program runs on.
@@ -63,7 +62,6 @@ pub(super) enum Whose {
     Fake,
 }
 
-/// A machine's files.
 #[derive(Clone, Debug)]
 pub(crate) struct Files(Arc<Root>);
 
@@ -109,7 +107,6 @@ impl Files {
         Path::new("/").join(path.strip_prefix(&self.0.path).unwrap_or(path))
     }
 
-    /// Opens a regular file for reading.
     pub(crate) fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         self.regular(path.as_ref(), READ)
     }
@@ -296,12 +293,10 @@ pub(crate) fn create(folder: impl AsFd, name: &str) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(ErrorKind::AlreadyExists.into()) }
 }
 
-/// Renames a file in a folder.
 pub(crate) fn rename(folder: impl AsFd, from: &str, to: &str) -> io::Result<()> {
     Ok(renameat(folder.as_fd(), from, folder.as_fd(), to)?)
 }
 
-/// Removes a file from a folder.
 pub(crate) fn remove(folder: impl AsFd, name: &str) -> io::Result<()> {
     Ok(unlinkat(folder, name, UnlinkatFlags::NoRemoveDir)?)
 }
@@ -383,7 +378,6 @@ impl Found<'_> {
         self.way.last().map_or(self.root, |(_, file)| file.as_fd())
     }
 
-    /// Its path from the root.
     fn path(&self) -> PathBuf {
         Path::new("/").join(self.way.iter().map(|(name, _)| name).collect::<PathBuf>())
     }

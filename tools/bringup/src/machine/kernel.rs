@@ -79,7 +79,6 @@ pub trait Kernel: fmt::Debug {
     }
 }
 
-/// The kernel of the machine that this program runs on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Linux;
 
@@ -104,7 +103,6 @@ impl Kernel for Linux {
     }
 }
 
-/// The kernel of a copied machine: there is none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copied;
 

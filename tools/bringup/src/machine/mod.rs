@@ -45,7 +45,6 @@ impl Machine {
         Self { files: Files::of(root.into(), Whose::Fake), kernel: Box::new(kernel) }
     }
 
-    /// The access to its files.
     pub(crate) fn files(&self) -> &Files {
         &self.files
     }
@@ -127,7 +126,6 @@ impl Machine {
         self.files.metadata(path)
     }
 
-    /// The path of `path` in the machine, after all links.
     pub(crate) fn real(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
         self.files.real(path)
     }

@@ -28,7 +28,6 @@ pub(super) enum Want {
     Running(u32),
     /// This value while a bitstream runs, if its design has one of the parameters.
     Used {
-        /// The value.
         value: u32,
         /// The parameters, of which one is 1 in such a design.
         by: &'static [&'static str],
@@ -36,14 +35,12 @@ pub(super) enum Want {
     /// This value, if the tree has a core behind a port that snoops and the given design, if any,
     /// has one of these ports.
     Coherent {
-        /// The value.
         value: u32,
         /// The parameters, of which one is 1 in such a design.
         by: &'static [&'static str],
     },
     /// This value while a bitstream runs, if the tree has a core that needs it.
     Core {
-        /// The value.
         value: u32,
         /// Whether the tree has such a core.
         has: fn(&Cores) -> bool,

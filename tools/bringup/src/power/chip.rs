@@ -128,18 +128,14 @@ const fn word(raw: i16) -> u16 {
 
 /// The reason why a monitor has no reading.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages name the fields")]
+#[allow(missing_docs, reason = "each message describes its variant")]
 pub enum ChipError<E> {
-    /// A bus error: no chip answers, or a driver of the kernel has it.
     #[error("{0}")]
     Bus(E),
-    /// Another chip answers.
     #[error("another chip answers: maker {maker:#06x}, die {die:#06x}")]
     Other { maker: u16, die: u16 },
-    /// Its driver refuses a value, which no read causes.
     #[error("its driver refuses a number: report it")]
     Driver,
-    /// The chip does not measure continuously.
     #[error("it rests: its configuration has mode {mode}, and {CONTINUOUS} measures all the time")]
     Resting { mode: u16 },
 }

@@ -91,7 +91,6 @@ impl Drop for Over<'_> {
     }
 }
 
-/// A rail and its readings so far.
 struct Line {
     gauge: Option<Gauge>,
     energy: Energy,

@@ -31,15 +31,18 @@ pub struct Rail {
     files: Files,
 }
 
-/// The files that give a rail's power.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Reading {
-    /// Microwatts.
     Power(String),
     /// Millivolts and milliamperes of one channel.
-    Product { millivolts: String, milliamperes: String },
-    /// A monitor on a bus.
-    Chip { bus: String, monitor: Monitor },
+    Product {
+        millivolts: String,
+        milliamperes: String,
+    },
+    Chip {
+        bus: String,
+        monitor: Monitor,
+    },
 }
 
 impl Rail {
@@ -124,26 +127,20 @@ struct Source {
 
 /// The reason why a rail has no reading.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages name the fields")]
+#[allow(missing_docs, reason = "each message describes its variant")]
 pub enum PowerError {
-    /// A file of the monitor cannot be opened.
     #[error("cannot open {path}: {error}{}", gone(.error))]
     Open { path: PathBuf, error: io::Error },
-    /// The chip or its bus does not answer.
     #[error("cannot read {path}: {error}; the channel is off, or its bus does not answer")]
     Read { path: PathBuf, error: io::Error },
-    /// The bus of a monitor cannot be opened.
     #[error("{}", bus(.path, .error))]
     Bus { path: PathBuf, error: io::Error },
-    /// The monitor on a bus does not answer, or is another chip.
     #[error("{path}: {why}; contigo power has the chips with a driver of the kernel")]
     Chip { path: PathBuf, why: String },
-    /// A driver of the kernel uses the monitor.
     #[error(
         "{path}: a driver of the kernel has this chip: contigo power lists it without --monitor"
     )]
     InUse { path: PathBuf },
-    /// The file does not contain a number.
     #[error("{path} is {text:?}, and no number")]
     NoNumber { path: PathBuf, text: String },
 }
@@ -209,7 +206,6 @@ fn of_chip(path: &Path, error: &ChipError<linux_embedded_hal::I2CError>) -> Powe
     }
 }
 
-/// Converts an error of a Linux bus.
 fn of_bus(path: &Path, error: &linux_embedded_hal::I2CError) -> PowerError {
     let errno = match error.inner() {
         LinuxI2CError::Errno(errno) => Some(*errno),

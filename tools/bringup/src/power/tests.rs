@@ -1,5 +1,5 @@
 use super::{Chip, ChipError, Monitor, PowerError, Rail, beside, rails};
-use crate::machine::Machine;
+use crate::machine::{Machine, fake::Root};
 use embedded_hal::i2c::{ErrorKind, ErrorType, I2c, NoAcknowledgeSource, Operation};
 use std::{
     error::Error,
@@ -16,26 +16,25 @@ type Outcome = Result<(), Box<dyn Error>>;
 /// The time between two readings in these tests.
 const STEP: Duration = Duration::from_millis(1);
 
-/// Makes a monitor's folder with these files.
-fn monitor(root: &Path, folder: &str, files: &[(&str, &str)]) -> Outcome {
-    let folder = root.join("sys/class/hwmon").join(folder);
-    fs::create_dir_all(&folder)?;
-    files.iter().try_for_each(|(name, text)| fs::write(folder.join(name), format!("{text}\n")))?;
-    Ok(())
+fn monitor(root: &Path, folder: &str, files: &[(&str, &str)]) {
+    let root = Root(root.to_owned());
+    for (name, text) in files {
+        root.put(&format!("sys/class/hwmon/{folder}/{name}"), format!("{text}\n"));
+    }
 }
 
 #[test]
 fn each_kind_of_monitor_has_its_rails() -> Outcome {
     let folder = tempfile::tempdir()?;
     let root = folder.path();
-    monitor(root, "hwmon0", &[("name", "cpu_thermal"), ("temp1_input", "45000")])?;
+    monitor(root, "hwmon0", &[("name", "cpu_thermal"), ("temp1_input", "45000")]);
     let kria = [
         ("name", "ina260"),
         ("label", "ina260-u14"),
         ("update_interval", "2"),
         ("power1_input", "3750000"),
     ];
-    monitor(root, "hwmon1", &kria)?;
+    monitor(root, "hwmon1", &kria);
     let jetson = [
         ("name", "ina3221"),
         ("in1_label", "VDD_IN"),
@@ -46,7 +45,7 @@ fn each_kind_of_monitor_has_its_rails() -> Outcome {
         ("in4_input", "10"),
         ("curr4_input", "900"),
     ];
-    monitor(root, "hwmon2", &jetson)?;
+    monitor(root, "hwmon2", &jetson);
     monitor(
         root,
         "hwmon3",
@@ -56,10 +55,10 @@ fn each_kind_of_monitor_has_its_rails() -> Outcome {
             ("power1_label", "pin"),
             ("power3_input", "2"),
         ],
-    )?;
+    );
     // A chip whose two inputs are not documented as those of one channel.
-    monitor(root, "hwmon4", &[("name", "ads1015"), ("in1_input", "1"), ("curr1_input", "1")])?;
-    monitor(root, "hwmon5", &[("power1_input", "1")])?;
+    monitor(root, "hwmon4", &[("name", "ads1015"), ("in1_input", "1"), ("curr1_input", "1")]);
+    monitor(root, "hwmon5", &[("power1_input", "1")]);
 
     let found = rails(&Machine::copy(root));
     let read: Result<Vec<_>, PowerError> = found
@@ -79,7 +78,7 @@ fn each_kind_of_monitor_has_its_rails() -> Outcome {
 #[test]
 fn energy_is_power_by_time() -> Outcome {
     let folder = tempfile::tempdir()?;
-    monitor(folder.path(), "hwmon0", &[("name", "ina226"), ("power1_input", "2000000")])?;
+    monitor(folder.path(), "hwmon0", &[("name", "ina226"), ("power1_input", "2000000")]);
     let machine = Machine::copy(folder.path());
     let file = folder.path().join("sys/class/hwmon/hwmon0/power1_input");
     let ((), energies) = beside(&rails(&machine), STEP, || sleep(Duration::from_millis(30)));
@@ -112,8 +111,8 @@ fn a_rail_that_fails_does_not_end_the_others() -> Outcome {
         folder.path(),
         "hwmon0",
         &[("name", "ina226"), ("power1_input", "much"), ("power2_input", "7")],
-    )?;
-    monitor(folder.path(), "hwmon1", &[("name", "ina260"), ("power1_input", "5")])?;
+    );
+    monitor(folder.path(), "hwmon1", &[("name", "ina260"), ("power1_input", "5")]);
     let found = rails(&Machine::copy(folder.path()));
     fs::remove_dir_all(folder.path().join("sys/class/hwmon/hwmon1"))?;
     let (work, energies) = beside(&found, STEP, || 3);
@@ -136,7 +135,7 @@ fn a_rail_that_fails_does_not_end_the_others() -> Outcome {
 #[test]
 fn the_reader_ends_where_the_work_panics() -> Outcome {
     let folder = tempfile::tempdir()?;
-    monitor(folder.path(), "hwmon0", &[("name", "ina226"), ("power1_input", "1")])?;
+    monitor(folder.path(), "hwmon0", &[("name", "ina226"), ("power1_input", "1")]);
     let found = rails(&Machine::copy(folder.path()));
     let begun = Instant::now();
     let ended = panic::catch_unwind(|| {

@@ -79,48 +79,36 @@ impl Width {
 /// The reason why a line was not reset. Only with [`Self::Held`] a core may be held in reset.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages name the fields")]
+#[allow(missing_docs, reason = "each message describes its variant")]
 pub enum ResetError {
-    /// The text names no line.
     #[error(
         "{0:?} is no line: write its name, CHIP:OFFSET (gpiochip0:78) or contigo:NAME; contigo \
          reset lists them"
     )]
     NotALine(String),
-    /// The text names no polarity.
     #[error("{0:?} is no level: write low or high")]
     Polarity(String),
-    /// The pulse's length is out of range.
     #[error("a pulse of {us} us: write 1 to {}", Width::MAX_US)]
     Width { us: u32 },
-    /// No line has this name.
     #[error("{}", absent(.place, *.among))]
     NoSuchLine { place: Place, among: usize },
-    /// Several lines have this name.
     #[error("several are called {place}: write one of {}", .there.join(", "))]
     Ambiguous { place: Place, there: Vec<String> },
-    /// Another program or a driver uses the line.
     #[error("{line} is in use by {}: end or unbind it first", who(.consumer))]
     InUse { line: String, consumer: String },
-    /// A GPIO chip does not answer.
     #[error("/dev/{chip}: {error}; run this as root, or as a member of the file's group")]
     Chip { chip: String, error: gpio_cdev::Error },
-    /// The chip refuses to make the line an output.
     #[error("{line} does not become an output: {error}; its chip or its pin is an input only")]
     NotAnOutput { line: String, error: gpio_cdev::Error },
-    /// A contigo device has no reset.
     #[error(
         "contigo:{device} has no reset: its node in the device tree needs resets = <…>, or its \
          line is a GPIO's"
     )]
     NoResets { device: String },
-    /// The kernel did not reset a contigo device.
     #[error("contigo:{device} was not reset: {error}; run this as root, and see dmesg")]
     DevNode { device: String, error: io::Error },
-    /// The line could not be asserted, and was released.
     #[error("{line} could not be asserted, and nothing was reset: {error}")]
     NotAsserted { line: Place, error: CdevPinError },
-    /// The line could not be released.
     #[error(
         "{line} could not be released, and its core may be held in reset: {error}; try again, or \
          restart the board"

@@ -1,5 +1,5 @@
 use super::{Active, ContigoDevice, GpioLine, Place, PulseError, ResetError, ResetLine, Width};
-use crate::machine::{Kernel, Machine};
+use crate::machine::{Kernel, Machine, fake::Root};
 use embedded_hal::{
     delay::DelayNs,
     digital::{Error as PinError, ErrorKind, ErrorType, OutputPin},
@@ -187,13 +187,12 @@ impl Kernel for Answers {
 #[test]
 fn a_contigo_device_is_reset_and_never_taken_unasked() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let at = |path: &str| folder.path().join(path);
+    let root = Root(folder.path().to_owned());
     for device in ["40000000.copy", "50000000.copy", "60000000.fir"] {
-        fs::create_dir_all(at("sys/class/contigo").join(device))?;
+        root.folder(&format!("sys/class/contigo/{device}"));
     }
-    fs::create_dir_all(at("proc/77/fd"))?;
-    fs::write(at("proc/77/comm"), "camera\n")?;
-    symlink("/dev/contigo/60000000.fir", at("proc/77/fd/4"))?;
+    root.put("proc/77/comm", "camera\n");
+    root.link("proc/77/fd/4", "/dev/contigo/60000000.fir");
     let said = Arc::new(Mutex::new(Vec::new()));
     let machine = |errno| Machine::below(folder.path(), Answers(errno, Arc::clone(&said)));
     let found = |name: &str| ContigoDevice::find(&machine(None), name);
@@ -215,7 +214,8 @@ fn a_contigo_device_is_reset_and_never_taken_unasked() -> Outcome {
         "nothing is written before"
     );
     fir.reset(&machine(None), true)?;
-    let file = format!("{} 1", at("sys/class/contigo/60000000.fir/reset").display());
+    let reset = root.0.join("sys/class/contigo/60000000.fir/reset");
+    let file = format!("{} 1", reset.display());
     assert_eq!(*said.lock().map_err(|error| error.to_string())?, [file]);
     assert!(matches!(fir.reset(&machine(Some(95)), true), Err(ResetError::NoResets { .. })));
     assert!(matches!(fir.reset(&machine(Some(13)), true), Err(ResetError::DevNode { .. })));

@@ -7,8 +7,7 @@ use super::{
 };
 use std::{
     fs,
-    os::unix::fs::{MetadataExt, chown, symlink},
-    path::Path,
+    os::unix::fs::{MetadataExt, chown},
 };
 
 /// A machine, the one thing that is special about it, and the notes and faults that it has.
@@ -180,7 +179,7 @@ pub(crate) const SPECIALS: &[Special] = &[
         kv260,
         |root| {
             root.folder("sys/kernel/iommu_groups/3/devices/0000:01:00.1");
-            root.driver("0000:01:00.1", "mlx5_vfio_pci");
+            root.driver("pci", "0000:01:00.1", "mlx5_vfio_pci");
         },
         &[],
     ),
@@ -282,13 +281,7 @@ pub(crate) const SPECIALS: &[Special] = &[
             root.node("amba/dmac@0x1000", "contigo,engine");
             of_node(root, "sys/class/contigo/f8001000.dmac", "amba/dmac@0x1000");
             root.put("dev/contigo/f8001000.dmac", "");
-            let device = root.0.join("sys/bus/platform/devices/f8001000.dmac");
-            fs::create_dir_all(&device).unwrap();
-            symlink(
-                Path::new("../../../../firmware/devicetree/base/amba/dmac@0x1000"),
-                device.join("of_node"),
-            )
-            .unwrap();
+            root.of_node("sys/bus/platform/devices/f8001000.dmac", "amba/dmac@0x1000");
             root.put("sys/kernel/debug/devices_deferred", "f8001000.dmac\n");
         },
         &[("device-waits", "fault")],
@@ -298,18 +291,18 @@ pub(crate) const SPECIALS: &[Special] = &[
         pynq,
         |root| {
             let outside = root.0.parent().unwrap().join("outside");
-            fs::create_dir_all(outside.join("device")).unwrap();
-            symlink(
-                Path::new("../../../../firmware/devicetree/base/amba/dmac@f8003000"),
-                outside.join("device/of_node"),
-            )
-            .unwrap();
+            Root(outside.clone()).of_node("device", "amba/dmac@f8003000");
             root.remove("sys/class/contigo/f8003000.dmac");
-            symlink(&outside, root.0.join("sys/class/contigo/8000.x")).unwrap();
+            root.link("sys/class/contigo/8000.x", &outside);
         },
         &[("contigo-bound", "fault")],
     ),
-    ("nouveau", pc, |root| root.driver("0000:01:00.0", "nouveau"), &[("cuda-driver", "note")]),
+    (
+        "nouveau",
+        pc,
+        |root| root.driver("pci", "0000:01:00.0", "nouveau"),
+        &[("cuda-driver", "note")],
+    ),
     (
         "a container",
         pc,
@@ -349,7 +342,7 @@ pub(crate) const SPECIALS: &[Special] = &[
         pynq,
         |root| {
             root.remove("sys/class/uio/uio0");
-            root.platform("40000000.copy", COPY, "contigo");
+            platform(root, "40000000.copy", COPY, "contigo");
             root.folder("sys/class/contigo/40000000.copy");
             root.put("dev/contigo/40000000.copy", "");
             // Nothing is left for it to do.
@@ -362,7 +355,7 @@ pub(crate) const SPECIALS: &[Special] = &[
         pynq,
         |root| {
             root.remove("sys/class/uio/uio0");
-            root.platform("40000000.copy", COPY, "my_copy");
+            platform(root, "40000000.copy", COPY, "my_copy");
         },
         &[("uio-parameter", "note")],
     ),
@@ -371,7 +364,7 @@ pub(crate) const SPECIALS: &[Special] = &[
         pynq,
         |root| {
             root.remove("sys/class/contigo/f8003000.dmac");
-            root.platform("f8003000.dmac", "amba/dmac@f8003000", "uio_pdrv_genirq");
+            platform(root, "f8003000.dmac", "amba/dmac@f8003000", "uio_pdrv_genirq");
         },
         &[("contigo-bound", "note")],
     ),
@@ -558,7 +551,8 @@ pub(crate) const SPECIALS: &[Special] = &[
         pynq,
         |root| {
             root.node("amba/interrupt-controller@41810000", "xlnx,axi-intc-4.1");
-            root.platform(
+            platform(
+                root,
                 "41810000.interrupt-controller",
                 "amba/interrupt-controller@41810000",
                 "uio_pdrv_genirq",
@@ -626,9 +620,8 @@ pub(crate) const SPECIALS: &[Special] = &[
         "a link that leads out of the copy",
         pynq,
         |root| {
-            root.remove("etc/group");
-            symlink("/etc/group", root.0.join("etc/group")).unwrap();
-            symlink("/proc", root.0.join(TREE).join("outside")).unwrap();
+            root.link("etc/group", "/etc/group");
+            root.link(&format!("{TREE}/outside"), "/proc");
         },
         &[],
     ),
@@ -644,8 +637,11 @@ fn group(root: &Root, path: &str, id: u32) {
 
 /// The link from a class's device to its node, as sysfs has it.
 fn of_node(root: &Root, class: &str, node: &str) {
-    let device = root.0.join(class).join("device");
-    fs::create_dir_all(&device).unwrap();
-    symlink(Path::new("../../../../firmware/devicetree/base").join(node), device.join("of_node"))
-        .unwrap();
+    root.of_node(&format!("{class}/device"), node);
+}
+
+/// A device of the platform: its node, and the driver that has it.
+fn platform(root: &Root, device: &str, node: &str, driver: &str) {
+    root.of_node(&format!("sys/bus/platform/devices/{device}"), node);
+    root.driver("platform", device, driver);
 }

@@ -1,79 +1,12 @@
 //! Right machines in folders: each file as the kernel has it, or a part of it.
 
-use contigo_bringup::machine::Machine;
-use std::{
-    fs,
-    os::unix::fs::{FileExt, PermissionsExt, symlink},
-    path::{Path, PathBuf},
-};
+pub(crate) use contigo_bringup::machine::fake::Root;
+use std::path::Path;
 
 pub(crate) const TREE: &str = "sys/firmware/devicetree/base";
 pub(crate) const CONFIG: &str = "CONFIG_DMA_CMA=y\nCONFIG_UIO_PDRV_GENIRQ=m\n\
     CONFIG_DMA_SHARED_BUFFER=y\nCONFIG_XILINX_INTC=y\nCONFIG_VFIO=m\n";
 const LIBC: &str = "GNU C Library (Debian GLIBC) stable release version 2.31.\n";
-
-/// A machine below a folder.
-pub(crate) struct Root(pub(crate) PathBuf);
-
-impl Root {
-    pub(crate) fn put(&self, path: &str, bytes: impl AsRef<[u8]>) {
-        let path = self.0.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, bytes).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-    }
-
-    pub(crate) fn node(&self, path: &str, compatible: &str) {
-        self.put(&format!("{TREE}/{path}/compatible"), format!("{compatible}\0"));
-    }
-
-    pub(crate) fn cells(&self, path: &str, cells: &[u32]) {
-        self.put(
-            &format!("{TREE}/{path}"),
-            cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<_>>(),
-        );
-    }
-
-    pub(crate) fn driver(&self, device: &str, driver: &str) {
-        let path = self.0.join(format!("sys/bus/pci/devices/{device}/driver"));
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let _ = fs::remove_file(&path);
-        symlink(format!("../../../../bus/pci/drivers/{driver}"), path).unwrap();
-    }
-
-    /// A device of the platform: its node, and the driver that has it.
-    pub(crate) fn platform(&self, device: &str, node: &str, driver: &str) {
-        let path = self.0.join(format!("sys/bus/platform/devices/{device}"));
-        fs::create_dir_all(&path).unwrap();
-        symlink(format!("../../../../firmware/devicetree/base/{node}"), path.join("of_node"))
-            .unwrap();
-        symlink(format!("../../../../bus/platform/drivers/{driver}"), path.join("driver")).unwrap();
-    }
-
-    /// A register in the file that stands for `/dev/mem`.
-    pub(crate) fn register(&self, addr: u64, value: u32) {
-        let file = fs::OpenOptions::new().write(true).open(self.0.join("dev/mem")).unwrap();
-        file.set_len(1 << 32).unwrap();
-        file.write_all_at(&value.to_ne_bytes(), addr).unwrap();
-    }
-
-    pub(crate) fn folder(&self, path: &str) {
-        fs::create_dir_all(self.0.join(path)).unwrap();
-    }
-
-    pub(crate) fn remove(&self, path: &str) {
-        let path = self.0.join(path);
-        if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
-    }
-
-    pub(crate) fn mode(&self, path: &str, mode: u32) {
-        fs::set_permissions(self.0.join(path), fs::Permissions::from_mode(mode)).unwrap();
-    }
-
-    pub(crate) fn machine(&self) -> Machine {
-        Machine::copy(&self.0)
-    }
-}
 
 fn all(root: &Root, kernel: &str, cma_kib: u32, end_page: u64) {
     root.put(
@@ -195,10 +128,10 @@ pub(crate) fn kv260(root: &Path) -> Root {
     root.node("axi/iommu@fd800000", "arm,mmu-500");
     root.folder("sys/kernel/iommu_groups/3/devices/0000:01:00.0");
     root.put("sys/kernel/iommu_groups/3/type", "DMA\n");
-    root.driver("0000:01:00.0", "vfio-pci");
+    root.driver("pci", "0000:01:00.0", "vfio-pci");
     root.folder("sys/kernel/iommu_groups/4/devices/0000:02:00.0");
     root.put("sys/kernel/iommu_groups/4/type", "DMA\n");
-    root.driver("0000:02:00.0", "contigo");
+    root.driver("pci", "0000:02:00.0", "contigo");
     root.folder("sys/class/contigo/0000:02:00.0");
     root.put("dev/contigo/0000:02:00.0", "");
     root.put("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "N\n");
@@ -227,9 +160,9 @@ pub(crate) fn pc(root: &Path) -> Root {
     let root = Root(root.to_owned());
     all(&root, "6.12.9-amd64", 0, 0x10_0000);
     root.put("proc/meminfo", "MemTotal:  500000 kB\nHugePages_Total:  16\nHugePages_Free:  9\n");
-    root.driver("0000:00:02.0", "uio_pci_generic");
-    root.driver("0000:00:03.0", "contigo");
-    root.driver("0000:01:00.0", "nvidia");
+    root.driver("pci", "0000:00:02.0", "uio_pci_generic");
+    root.driver("pci", "0000:00:03.0", "contigo");
+    root.driver("pci", "0000:01:00.0", "nvidia");
     root.put("sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
     root.put("sys/bus/pci/devices/0000:01:00.0/class", "0x030000\n");
     root.put(

@@ -43,7 +43,6 @@ syncs are its ranges, in the domain contigo.
 The images are from Optical Recognition of Handwritten Digits by E. Alpaydin and C. Kaynak, UCI \
 Machine Learning Repository, 1998, doi:10.24432/C50P49, CC BY 4.0.";
 
-/// The options of the demo.
 #[derive(Args, Debug)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Options {
@@ -139,7 +138,6 @@ fn elsewhere(name: &str) -> Result<Infallible, String> {
     })
 }
 
-/// Classifies, checks, measures, draws and prints.
 pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     let reference = Reference::new()?;
     let mut tasks = Vec::with_capacity(options.images);

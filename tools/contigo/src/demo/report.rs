@@ -117,7 +117,6 @@ impl Report {
         }
     }
 
-    /// The failures of the run.
     pub(crate) fn verdict(&self) -> Result<(), Failure> {
         match self.mismatches {
             0 => Ok(()),
@@ -206,7 +205,6 @@ fn hundredths(value: f64) -> f64 {
 #[serde(transparent)]
 pub(super) struct Energies(Vec<RailEntry>);
 
-/// The energy of one rail.
 #[derive(Debug, Serialize)]
 struct RailEntry {
     rail: String,

@@ -28,7 +28,6 @@ const MAX_SITES: usize = 128;
 /// The row in the timeline where jobs are shown; threads are numbered from 1.
 const DEVICE: u64 = 0;
 
-/// Records every event of the run.
 #[derive(Debug)]
 pub(crate) struct Trace {
     start: Instant,
@@ -220,7 +219,6 @@ impl Entry {
     }
 }
 
-/// The table of a run.
 pub(crate) struct Audit<'a>(pub(crate) &'a [Row]);
 
 impl fmt::Display for Audit<'_> {
@@ -242,7 +240,6 @@ impl fmt::Display for Audit<'_> {
     }
 }
 
-/// Names a row of the timeline.
 fn name(thread: u64, name: &str) -> Value {
     json!({ "name": "thread_name", "ph": "M", "pid": 1, "tid": thread, "args": { "name": name } })
 }

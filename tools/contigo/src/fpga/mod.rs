@@ -12,7 +12,6 @@ use contigo_bringup::{
 use report::{AroundEntry, BridgeEntry, FileReport, LoadReport, StatusReport, UnloadReport};
 use std::path::{Path, PathBuf};
 
-/// The options of `fpga`.
 #[derive(Args, Debug)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Options {
@@ -80,7 +79,6 @@ struct Which {
     json: bool,
 }
 
-/// Runs one of the four commands.
 pub(crate) fn fpga(options: &Options) -> Result<(), Failure> {
     let machine = Machine::this();
     match &options.command {

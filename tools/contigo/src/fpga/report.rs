@@ -8,7 +8,6 @@ use contigo_bringup::{
 use serde::Serialize;
 use std::path::Path;
 
-/// The report of a file.
 #[derive(Serialize)]
 pub(super) struct FileReport {
     file: String,
@@ -137,7 +136,6 @@ impl AroundEntry {
     }
 }
 
-/// The report of a load, or of a check without a load.
 #[derive(Serialize)]
 pub(super) struct LoadReport {
     loaded: bool,

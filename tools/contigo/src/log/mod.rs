@@ -11,7 +11,6 @@ use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
 
-/// The options of the log.
 #[derive(Args, Debug)]
 #[cfg_attr(not(feature = "log"), allow(dead_code, reason = "the help has them still"))]
 pub(crate) struct Options {
@@ -29,7 +28,6 @@ pub(crate) struct Options {
     pub(super) json: bool,
 }
 
-/// Prints the log.
 #[cfg(feature = "log")]
 pub(crate) fn log(options: &Options) -> Result<(), Failure> {
     read::log(options)

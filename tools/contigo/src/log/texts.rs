@@ -68,7 +68,6 @@ fn build_id(file: &File) -> io::Result<Option<BuildId>> {
     Ok(BuildId::of(&head))
 }
 
-/// One event, as text.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Event {
     pub(super) time_us: u64,
@@ -77,7 +76,6 @@ pub(super) struct Event {
     pub(super) text: String,
 }
 
-/// The texts of one build of a program.
 pub(super) struct Texts {
     elf: File,
     header: Header,
@@ -114,7 +112,6 @@ impl Texts {
     }
 }
 
-/// The process that decodes.
 struct Child {
     pid: Pid,
     stream: UnixStream,

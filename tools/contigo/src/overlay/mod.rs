@@ -18,7 +18,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The options of an overlay.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Vivado's hardware hand-off of the design: design.hwh. For design.bit, the file beside it
@@ -51,7 +50,6 @@ pub(crate) fn source(file: &Path) -> Result<Vec<u8>, Failure> {
         .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
 }
 
-/// Prints the design.
 pub(crate) fn overlay(options: &Options) -> Result<(), Failure> {
     let file = match options.file.extension() {
         Some(extension) if extension == "bit" || extension == "bin" => {
@@ -124,7 +122,6 @@ fn coherency(design: &Design<'_>, options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// The table for people.
 fn listed(report: &Report<'_>) -> String {
     let mut table = output::table(&["core", "driver", "registers", "interrupt", "memory", "clock"]);
     let lines =

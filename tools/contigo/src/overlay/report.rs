@@ -7,7 +7,6 @@ use contigo::{
 use serde::{Serialize, Serializer};
 use std::{collections::HashMap, fmt};
 
-/// The design.
 #[derive(Serialize)]
 pub(super) struct Report<'a> {
     pub(super) name: &'a str,
@@ -18,7 +17,6 @@ pub(super) struct Report<'a> {
     pub(super) cores: Vec<CoreEntry<'a>>,
 }
 
-/// One core.
 #[derive(Serialize)]
 pub(super) struct CoreEntry<'a> {
     pub(super) name: &'a str,

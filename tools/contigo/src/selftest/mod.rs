@@ -36,7 +36,6 @@ Exit status: 0 passed, 1 failed or not possible, 2 wrong usage.";
 
 /// The most jobs of one mode if only a time is given: more than any engine here does in an hour.
 const JOBS_MAX: u64 = 1 << 40;
-/// The options of the self-test.
 #[derive(Args, Debug)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Options {

@@ -52,7 +52,7 @@ fn a_zynqs_level_shifters_are_shown() -> Outcome {
     board.run(&REGISTERS)?.ends(0);
     board
         .run(&["board", "prepare", "--design", ZYNQMP])?
-        .is_refused("the design is for a Zynq UltraScale+, and this machine is a Zynq-7000");
+        .refuses("the design is for a Zynq UltraScale+, and this machine is a Zynq-7000");
     Ok(())
 }
 
@@ -107,7 +107,7 @@ fn a_cyclones_closed_bridge_is_status_1() -> Outcome {
 #[test]
 fn another_machine_and_wrong_usage_are_refused() -> Outcome {
     let none = "the device tree names no SoC whose registers are known here";
-    Copied::new()?.run(&REGISTERS)?.is_refused(none);
+    Copied::new()?.run(&REGISTERS)?.refuses(none);
     let board = board("altr,socfpga-cyclone5\0altr,socfpga\0")?;
     File::options().write(true).open(board.root.0.join("dev/mem"))?.set_len(0x1000)?;
     board

@@ -57,8 +57,7 @@ fn this_machine_is_looked_at() -> Outcome {
     Run::of(&["doctor", "--probe", "--machine", "."])?.ends(2);
     // A file that is no design is an error. Another machine's design, or no right to its
     // registers, is a row.
-    Run::of(&["doctor", "--probe", "--design", "/nowhere/top.hwh"])?
-        .is_refused("/nowhere/top.hwh: ");
+    Run::of(&["doctor", "--probe", "--design", "/nowhere/top.hwh"])?.refuses("/nowhere/top.hwh: ");
     let json = Run::of(&["doctor", "--probe", "--design", ZYNQ, "--json"])?.any_json()?;
     assert_eq!(check(&json, "port-width")?["verdict"], "skipped");
     Ok(())

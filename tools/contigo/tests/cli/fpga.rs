@@ -22,6 +22,6 @@ fn a_file_is_described_and_a_bad_one_is_status_1() -> Outcome {
         "{json}"
     );
     fs::write(&path, &bytes[..20])?;
-    Run::of(&["fpga", "info", file])?.is_refused(&format!("contigo: {file}: it is cut: "));
+    Run::of(&["fpga", "info", file])?.refuses(&format!("contigo: {file}: it is cut: "));
     Ok(())
 }

@@ -82,7 +82,7 @@ fn gpus_are_listed_and_what_is_missing_is_said() -> Outcome {
         let run = with_gpu(&["demo", "--memory", heap])?.complains(&[part]);
         assert_ne!(run.status(), Some(0), "{heap}");
     }
-    with_gpu(&["selftest", "--memory", "cuda"])?.is_refused("contigo demo --memory cuda");
+    with_gpu(&["selftest", "--memory", "cuda"])?.refuses("contigo demo --memory cuda");
     Ok(())
 }
 
@@ -121,7 +121,7 @@ fn nvidia_driver_without_gpu_is_told_so() -> Outcome {
         let gpu = offer(&report, "cuda")?;
         assert_eq!(gpu["state"], "blocked", "{driver:?}: {gpu}");
         assert!(gpu["note"].as_str().is_some_and(|note| note.contains(part)), "{driver:?}: {gpu}");
-        run(&["demo", "--memory", "cuda"])?.is_refused(part);
+        run(&["demo", "--memory", "cuda"])?.refuses(part);
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ fn huge_pages_work_or_say_what_is_missing() -> Outcome {
     if run.status() != Some(0) {
         let why = format!("hugetlb: {}", run.stderr().trim_end());
         emulated::skipped("cli::listed::huge_pages_work_or_say_what_is_missing", &why);
-        run.is_refused("contigo: --memory hugetlb: ");
+        run.refuses("contigo: --memory hugetlb: ");
         return Ok(());
     }
     let report = run.json()?;

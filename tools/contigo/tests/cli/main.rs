@@ -97,7 +97,7 @@ impl Run {
     /// Checks for status 1, an empty standard output, and one line on standard error that begins
     /// with the tool's name and has this text.
     #[track_caller]
-    fn is_refused(self, why: &str) -> Self {
+    fn refuses(self, why: &str) -> Self {
         let run = self.ends(1).complains(&[why]);
         assert_eq!((run.stdout().as_str(), run.stderr().lines().count()), ("", 1), "{why}");
         assert!(run.stderr().starts_with("contigo: "), "{}", run.stderr());

@@ -122,7 +122,7 @@ fn design_is_a_regular_file_up_to_32_mib() -> Outcome {
             vec!["board", "--registers", "--design"],
             vec!["doctor", "--probe", "--design"],
         ] {
-            Run::of(&[words.as_slice(), &[file]].concat())?.is_refused(why);
+            Run::of(&[words.as_slice(), &[file]].concat())?.refuses(why);
         }
     }
     Ok(())
@@ -254,7 +254,7 @@ fn coherency_option_against_file_is_refused() -> Outcome {
         ("--coherent", "axi_dma_0", "its port zynq-hp0 does not snoop for it"),
         ("--not-coherent", "scale_0", "its port zynq-acp snoops for it"),
     ] {
-        Run::of(&["overlay", ZYNQ, option, name])?.is_refused(why);
+        Run::of(&["overlay", ZYNQ, option, name])?.refuses(why);
     }
     Ok(())
 }
@@ -265,7 +265,7 @@ fn a_file_that_is_none_is_refused_with_its_line() -> Outcome {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("design.hwh");
         fs::write(&file, text)?;
-        Run::of(&["overlay", file.to_str().ok_or("no text")?])?.is_refused(why);
+        Run::of(&["overlay", file.to_str().ok_or("no text")?])?.refuses(why);
         Ok(())
     };
     let whole = fs::read_to_string(ZYNQ)?;
@@ -276,8 +276,8 @@ fn a_file_that_is_none_is_refused_with_its_line() -> Outcome {
         "NAME=\"C_S_AXI_HP0_DATA_WIDTH\" VALUE=\"32\"",
     );
     refused(lie.as_bytes(), "`S_AXI_HP0`: 64 bits here, and 32 elsewhere in the file")?;
-    Run::of(&["overlay", "none.bit"])?.is_refused("contigo: none.hwh: ");
-    Run::of(&["overlay", "--core", "axi_dma_9", ZYNQ])?.is_refused(
+    Run::of(&["overlay", "none.bit"])?.refuses("contigo: none.hwh: ");
+    Run::of(&["overlay", "--core", "axi_dma_9", ZYNQ])?.refuses(
         "`axi_dma_9`: the design has no instance of this name; the nearest of its cores (4): \
          `axi_dma_0`, ",
     );

@@ -5,7 +5,7 @@ use super::{Outcome, Run};
 #[test]
 fn missing_engine_is_told_existing_ones() -> Outcome {
     let message = Run::of(&["selftest", "--device", "uio:no-such-node"])?
-        .is_refused("contigo: --device uio:no-such-node: ")
+        .refuses("contigo: --device uio:no-such-node: ")
         .complains(&["no such UIO device", "; sim:ap_ctrl; ", "; contigo info lists the rest\n"])
         .stderr();
     assert!(message.matches("; ").count() <= 10, "{message}");
@@ -34,7 +34,7 @@ fn missing_engine_is_told_existing_ones() -> Outcome {
         (&["selftest", "--device", "sim:board"], "say with --driver what it is: axi_dma, "),
     ];
     for (args, why) in cases {
-        Run::of(args)?.is_refused(why);
+        Run::of(args)?.refuses(why);
     }
     Ok(())
 }
@@ -43,7 +43,7 @@ fn missing_engine_is_told_existing_ones() -> Outcome {
 fn unknown_memory_is_answered_with_what_exists() -> Outcome {
     for memory in ["u-dma-buf:no-such-device", "dma-heap:no-such-heap", "vfio:ffff:1f:1f.7"] {
         let run = Run::of(&["demo", "--memory", memory])?
-            .is_refused(&format!("contigo: --memory {memory}: "))
+            .refuses(&format!("contigo: --memory {memory}: "))
             .complains(&["; this machine has ", "; sim"]);
         assert!(!run.file("contigo-demo.png").exists());
     }
@@ -60,10 +60,10 @@ fn missing_reset_line_is_refused() -> Outcome {
         (&["--active", "low", "--pulse-us", "1000001"], "1 to 1000000"),
     ];
     for (options, why) in rows {
-        Run::of(&[&line, options].concat())?.is_refused(why);
+        Run::of(&[&line, options].concat())?.refuses(why);
     }
     Run::of(&["reset", "contigo:nothing@1234"])?
-        .is_refused("no device is called contigo:nothing@1234");
-    Run::of(&["reset", "contigo:a", "--pulse-us", "5"])?.is_refused("are a GPIO's");
+        .refuses("no device is called contigo:nothing@1234");
+    Run::of(&["reset", "contigo:a", "--pulse-us", "5"])?.refuses("are a GPIO's");
     Ok(())
 }

@@ -66,6 +66,6 @@ fn a_reader_that_has_gone_is_no_panic() -> Outcome {
 #[cfg(not(feature = "log"))]
 #[test]
 fn without_its_decoder_log_says_how_to_get_it() -> Outcome {
-    Run::of(&["log", "/nowhere"])?.is_refused("cargo install --path tools/contigo --features log");
+    Run::of(&["log", "/nowhere"])?.refuses("cargo install --path tools/contigo --features log");
     Ok(())
 }

@@ -10,49 +10,40 @@ use std::{ffi::OsString, io, os::unix::ffi::OsStringExt, path::PathBuf};
 /// The reason why a file is no log, or no log of this program.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages name the fields")]
+#[allow(missing_docs, reason = "each message describes its variant")]
 pub enum Refused {
-    /// The file cannot be read.
     #[error("{0}")]
     File(#[from] io::Error),
-    /// The file does not begin as a ring does.
     #[error(
         "the file is no log of Contigo's; name the one that the program gave to contigo_log::start"
     )]
     NoRing,
     /// The file has a ring's size but no magic yet: its program is starting, or was killed while it
-    /// started.
     #[error(
         "the file is no log of Contigo's yet: nothing is in it; name the one that the program gave \
          to contigo_log::start, or look with --follow"
     )]
     NotYet,
-    /// Another version of this crate made it.
     #[error(
         "the log has version {found}, and this program reads version 1; read it with the tool of \
          the program's own release"
     )]
     Version { found: u8 },
-    /// The header has an invalid ring size.
     #[error(
         "the log's header is damaged: no ring has {found} bytes; the run before may be in \
          FILE.before"
     )]
     RingBytes { found: u32 },
-    /// The file is shorter than its header requires.
     #[error("the log is cut: it has {has} of its {needs} bytes; copy the whole file once more")]
     Cut { has: u64, needs: u64 },
-    /// The header's counts contradict each other: it was not written as one.
     #[error(
         "the log's header is damaged: {written} bytes are written, and {reserved} were begun; the \
          run before may be in FILE.before"
     )]
     Counts { written: u64, reserved: u64 },
-    /// The ELF file is of another build than the program that logged.
     #[error("the program is another build than the one that logged: its build ID is {}, and the \
              log's is {}", id(*.elf), id(*.ring))]
     OtherBuild { ring: Option<BuildId>, elf: Option<BuildId> },
-    /// The ELF file has no texts: it is stripped, or was linked without the script.
     #[error("the program's file has no texts of events: {0}; give the file that was not stripped")]
     NoTexts(String),
 }

@@ -15,7 +15,6 @@ use tar::{Builder, EntryType, Header};
 /// The time of every member: the first second that no program takes for "no time".
 pub(crate) const TIME: u64 = 1;
 
-/// The kind of a member.
 #[derive(Debug)]
 pub(crate) enum Content {
     File {
@@ -26,7 +25,6 @@ pub(crate) enum Content {
     Link(String),
 }
 
-/// One member of an archive.
 #[derive(Debug)]
 pub(crate) struct Member {
     /// Below the archive's folder.

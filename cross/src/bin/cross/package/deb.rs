@@ -59,7 +59,6 @@ const PACKER: (&str, &str) = ("The Contigo developers", "contigo@localhost");
 /// For xz over some 50 MB, on two busy cores of a small machine.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// How they are made.
 #[derive(Debug)]
 pub(super) struct Of<'a> {
     pub(super) version: &'a str,
@@ -78,7 +77,6 @@ pub(super) fn version(text: &str) -> std::result::Result<String, String> {
     })
 }
 
-/// Packs the tree.
 pub(super) fn pack(
     cache: &CacheDir,
     workspace: &Workspace,

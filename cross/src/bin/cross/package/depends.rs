@@ -19,7 +19,6 @@ const LOADER: &str = "ld-linux";
 /// The compiler's library, and its package: the second name is that of images before 2020.
 const LIBGCC: (&str, &str) = ("libgcc_s.so.1", "libgcc-s1 | libgcc1");
 
-/// The needs of one file.
 #[derive(Debug)]
 pub(crate) struct Needed<'a> {
     pub(crate) file: &'a Path,

@@ -15,7 +15,6 @@ const PAPERS: [&str; 4] = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "REA
 /// The list of the package's files and their sums, for a check.
 const MANIFEST: &str = "MANIFEST.json";
 
-/// The manifest in a package.
 #[derive(Serialize)]
 struct Manifest<'a> {
     name: &'a str,
@@ -34,7 +33,6 @@ enum File<'a> {
     Link { path: &'a str, link: &'a str },
 }
 
-/// Packs the tree.
 pub(super) fn pack(workspace: &Workspace, target: &'static Target, tree: &Tree) -> Result<Packed> {
     let mut members = Member::all(tree.path())?;
     for paper in PAPERS {

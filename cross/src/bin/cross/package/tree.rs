@@ -44,7 +44,6 @@ const COPIED: [(&str, &str); 6] = [
 /// The boards' compiled overlays.
 const OVERLAYS: &str = "usr/share/contigo/overlays";
 
-/// The files that were built.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) programs: Vec<Built>,
@@ -79,7 +78,6 @@ impl Tree {
     }
 }
 
-/// Lays all of it.
 pub(super) fn lay(
     cache: &CacheDir,
     workspace: &Workspace,

@@ -42,7 +42,6 @@ pub(super) fn tools(cache: &CacheDir, only_say: bool) -> Got {
     get(cache, only_say, missing_tools, PROGRAMS.join(", "))
 }
 
-/// Installs maturin into the cache.
 pub(super) fn maturin(cache: &CacheDir, only_say: bool) -> Got {
     if let Some(found) = MATURIN.find(cache) {
         return Ok((State::Ready, found.join(MATURIN.program).display().to_string()));

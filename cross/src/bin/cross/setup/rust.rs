@@ -16,7 +16,6 @@ const RUSTUP_LIMIT: Duration = Duration::from_secs(1800);
 /// Lines of rustup's log that are searched for what went wrong.
 const LOG_LINES: usize = 50;
 
-/// Gets those of the libraries `all` that are missing.
 pub(super) fn get(cache: &CacheDir, only_say: bool, all: &[&'static Target]) -> Got {
     let missing = |cache| missing(cache, all);
     let wanted = missing(cache)?;
@@ -120,7 +119,6 @@ fn from_where(cache: &CacheDir, all: &[&'static Target]) -> Result<String> {
     Ok(lines.into_iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
-/// The error in rustup's output.
 fn said(log: &[String]) -> &str {
     let error = log.iter().find_map(|line| line.strip_prefix("error: "));
     error.or(log.last().map(String::as_str)).unwrap_or("nothing")

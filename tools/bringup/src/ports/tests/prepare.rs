@@ -1,8 +1,7 @@
 //! Writes, and accesses that fail.
 
 use super::*;
-use crate::machine::fake::Board;
-use std::{os::unix::fs::symlink, path::Path};
+use crate::machine::fake::{Board, Root};
 
 #[test]
 fn write_without_effect_undoes_earlier() -> Outcome {
@@ -69,10 +68,9 @@ fn failed_width_undoes_level_shifters() -> Outcome {
 #[test]
 fn a_fabric_in_use_is_left_alone() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let device = folder.path().join("sys/bus/platform/devices/43c00000.copy");
-    fs::create_dir_all(&device)?;
-    symlink("../../../drivers/xilinx-vdma", device.join("driver"))?;
-    let (machine, fake) = (Machine::copy(folder.path()), Fake::zeros(Family::Zynq7000));
+    let root = Root(folder.path().to_owned());
+    root.driver("platform", "43c00000.copy", "xilinx-vdma");
+    let (machine, fake) = (root.machine(), Fake::zeros(Family::Zynq7000));
     let steps = plan(&read(Family::Zynq7000, &fake, &running(None)));
     let error = apply(&machine, Family::Zynq7000, &fake, &steps).err().ok_or("it was applied")?;
     assert!(error.to_string().contains("xilinx-vdma has 43c00000.copy"), "{error}");
@@ -83,7 +81,7 @@ fn a_fabric_in_use_is_left_alone() -> Outcome {
 /// Registers where a driver takes the fabric as soon as the level shifters are on.
 struct Taken<'a> {
     fake: &'a Fake,
-    device: &'a Path,
+    root: &'a Root,
 }
 
 impl Registers for Taken<'_> {
@@ -92,9 +90,7 @@ impl Registers for Taken<'_> {
     }
 
     fn write(&self, addr: u64, value: u32) -> Result<(), AccessError> {
-        let taken = fs::create_dir_all(self.device)
-            .and_then(|()| symlink("../../../drivers/xilinx-vdma", self.device.join("driver")));
-        taken.map_err(|_| AccessError::Bus { addr })?;
+        self.root.driver("platform", "43c00000.copy", "xilinx-vdma");
         self.fake.write(addr, value)
     }
 }
@@ -102,11 +98,9 @@ impl Registers for Taken<'_> {
 #[test]
 fn taken_fabric_keeps_its_level_shifters() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let (machine, fake) = (Machine::copy(folder.path()), Fake::zeros(Family::Zynq7000));
-    let registers = Taken {
-        fake: &fake,
-        device: &folder.path().join("sys/bus/platform/devices/43c00000.copy"),
-    };
+    let root = Root(folder.path().to_owned());
+    let (machine, fake) = (root.machine(), Fake::zeros(Family::Zynq7000));
+    let registers = Taken { fake: &fake, root: &root };
     let design =
         |name: &str| if name == "PCW_S_AXI_HP0_DATA_WIDTH" { Some(32) } else { every_port(name) };
     let known = running(Some(&design));

@@ -1,21 +1,19 @@
 //! Verdicts that depend on a device tree and on the clocks.
 
 use super::*;
+use crate::machine::fake::Root;
 
 #[test]
 fn a_tree_that_asks_for_the_ports_to_the_sdram() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let soc = folder.path().join("sys/firmware/devicetree/base/soc");
-    let machine = Machine::copy(folder.path());
-    let asks = || Cores::of(&machine, Family::CycloneV).asks_for_sdram;
-    fs::create_dir_all(soc.join("fpga-bridge@ffc25080"))?;
-    fs::create_dir_all(soc.join("region"))?;
-    fs::write(soc.join("fpga-bridge@ffc25080/compatible"), "altr,socfpga-fpga2sdram-bridge\0")?;
-    fs::write(soc.join("region/fpga-bridges"), [0, 0, 0, 6, 0, 0, 0, 7])?;
-    fs::write(soc.join("fpga-bridge@ffc25080/phandle"), [0, 0, 0, 7])?;
+    let root = Root(folder.path().to_owned());
+    let asks = || Cores::of(&root.machine(), Family::CycloneV).asks_for_sdram;
+    root.node("soc/fpga-bridge@ffc25080", "altr,socfpga-fpga2sdram-bridge");
+    root.cells("soc/fpga-bridge@ffc25080/phandle", &[7]);
+    root.cells("soc/region/fpga-bridges", &[6, 7]);
     // Linux opens a region's bridges when it loads a bitstream there.
     assert!(!asks());
-    fs::write(soc.join("region/firmware-name"), "top.rbf\0")?;
+    root.put("sys/firmware/devicetree/base/soc/region/firmware-name", "top.rbf\0");
     for (file, value, asked) in [
         ("phandle", 5, false),
         ("phandle", 7, true),
@@ -23,7 +21,7 @@ fn a_tree_that_asks_for_the_ports_to_the_sdram() -> Outcome {
         ("bridge-enable", 0, false),
         ("bridge-enable", 1, true),
     ] {
-        fs::write(soc.join("fpga-bridge@ffc25080").join(file), [0, 0, 0, value])?;
+        root.cells(&format!("soc/fpga-bridge@ffc25080/{file}"), &[value]);
         assert_eq!(asks(), asked, "{file} {value}");
     }
     Ok(())
@@ -32,12 +30,11 @@ fn a_tree_that_asks_for_the_ports_to_the_sdram() -> Outcome {
 #[test]
 fn a_tree_says_what_its_cores_need() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let tree = folder.path().join("sys/firmware/devicetree/base");
-    let machine = Machine::copy(folder.path());
-    let cores = || Cores::of(&machine, Family::CycloneV);
+    let root = Root(folder.path().to_owned());
+    let tree = root.0.join("sys/firmware/devicetree/base");
+    let cores = || Cores::of(&root.machine(), Family::CycloneV);
     let node = |path: &str, compatible: &str, coherent: bool| -> std::io::Result<()> {
-        fs::create_dir_all(tree.join(path))?;
-        fs::write(tree.join(path).join("compatible"), format!("{compatible}\0"))?;
+        root.node(path, compatible);
         let file = tree.join(path).join("dma-coherent");
         if coherent { fs::write(file, "") } else { fs::remove_file(file).or(Ok(())) }
     };
@@ -61,16 +58,13 @@ fn a_tree_says_what_its_cores_need() -> Outcome {
     // The bridges of Intel's reference design are one bus. Its children have two cells: the bridge,
     // and the offset behind it. A bus declares all its children coherent.
     let cells = |path: &str, cells: &[u32]| {
-        fs::write(
-            tree.join("soc/bridge@0xc0000000").join(path),
-            cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<_>>(),
-        )
+        root.cells(&format!("soc/bridge@0xc0000000/{path}"), cells);
     };
     node("soc/bridge@0xc0000000", "altr,bridge-21.1\0simple-bus", false)?;
-    fs::write(tree.join("soc/#address-cells"), 1_u32.to_be_bytes())?;
-    cells("#address-cells", &[2])?;
-    cells("#size-cells", &[1])?;
-    cells("ranges", &[0, 0, 0xc000_0000, 0x2000_0000, 1, 0, 0xff20_0000, 0x20_0000])?;
+    root.cells("soc/#address-cells", &[1]);
+    cells("#address-cells", &[2]);
+    cells("#size-cells", &[1]);
+    cells("ranges", &[0, 0, 0xc000_0000, 0x2000_0000, 1, 0, 0xff20_0000, 0x20_0000]);
     assert_eq!(cores(), Cores::default());
     node("soc/bridge@0xc0000000/gpio@0x100010000", "altr,pio-1.0", false)?;
     node("soc/bridge@0xc0000000/none@0x200000000", "altr,pio-1.0", false)?;
@@ -84,10 +78,9 @@ fn a_tree_says_what_its_cores_need() -> Outcome {
     assert!(cores().coherent);
     fs::remove_dir_all(&tree)?;
     // A block without a node, from the module's parameter.
-    fs::create_dir_all(folder.path().join("sys/class/u-dma-buf/udmabuf0"))?;
-    fs::write(folder.path().join("sys/class/u-dma-buf/udmabuf0/dma_coherent"), "0\n")?;
+    root.put("sys/class/u-dma-buf/udmabuf0/dma_coherent", "0\n");
     assert_eq!(cores(), Cores::default());
-    fs::write(folder.path().join("sys/class/u-dma-buf/udmabuf0/dma_coherent"), "1\n")?;
+    root.put("sys/class/u-dma-buf/udmabuf0/dma_coherent", "1\n");
     assert_eq!(cores(), Cores { coherent: true, ..Cores::default() });
     Ok(())
 }
@@ -96,17 +89,14 @@ fn a_tree_says_what_its_cores_need() -> Outcome {
 #[test]
 fn clocks_that_are_all_off_stop_the_fabric() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let machine = Machine::copy(folder.path());
-    assert!(!is_stopped(&machine));
-    let place = folder.path().join("sys/kernel/debug/clk");
-    fs::create_dir_all(&place)?;
+    let root = Root(folder.path().to_owned());
+    assert!(!is_stopped(&root.machine()));
     for (first, second, stopped) in [("N", "N", true), ("N", "Y", false)] {
-        let rows = format!(
-            " ps 1 1 0 5 0 0 50000 Y\n fclk0 0 0 0 5 0 0 50000 {first}\n fclk1 0 0 0 5 0 0 50000 \
-             {second}\n"
-        );
-        fs::write(place.join("clk_summary"), format!("protect hardware\n---\n{rows}"))?;
-        assert_eq!(is_stopped(&machine), stopped);
+        let row = |name: &str, runs: &str| format!(" {name} 1 1 0 5 0 0 50000 {runs}\n");
+        let rows = [row("ps", "Y"), row("fclk0", first), row("fclk1", second)].concat();
+        let summary = format!("protect hardware\n---\n{rows}");
+        root.put("sys/kernel/debug/clk/clk_summary", summary);
+        assert_eq!(is_stopped(&root.machine()), stopped);
     }
     Ok(())
 }
