@@ -135,9 +135,9 @@ pub(crate) fn doctor(py: Python<'_>, machine: Option<PathBuf>) -> PyResult<Bound
     let findings = py.detach(look).map_err(|error| of_class("NotFound", error.to_string()))?;
     let list = PyList::empty(py);
     for finding in findings {
-        let Check { id, area, title, cause, cure, source, .. } = *finding.check;
+        let Check { id, title, cause, cure, source, .. } = *finding.check;
         let dict = PyDict::new(py);
-        for (name, text) in [("id", id), ("area", area), ("title", title)] {
+        for (name, text) in [("id", id), ("area", finding.area), ("title", title)] {
             dict.set_item(name, text)?;
         }
         dict.set_item("verdict", finding.outcome.verdict.name())?;

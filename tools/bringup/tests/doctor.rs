@@ -234,7 +234,7 @@ fn a_right_machine_has_nothing() {
 
 #[test]
 fn each_check_is_provoked_alone() {
-    let ids: BTreeSet<_> = checks().map(|check| check.id).collect();
+    let ids: BTreeSet<_> = checks().map(|(_, check)| check.id).collect();
     assert!(ids.len() >= 40 && ids.len() == checks().count(), "{}", ids.len());
     assert_eq!(CASES.iter().map(|(id, ..)| *id).collect::<BTreeSet<_>>(), ids);
     for (id, make, change) in CASES {
@@ -279,8 +279,7 @@ fn unread_registers_are_not_measurable() {
     let machine = pynq(folder.path()).machine();
     for registers in [None, Some(Err("/dev/mem: Permission denied".to_owned()))] {
         let findings = doctor_with(&machine, registers).unwrap();
-        let ports: Vec<_> =
-            findings.iter().filter(|finding| finding.check.area == "ports").collect();
+        let ports: Vec<_> = findings.iter().filter(|finding| finding.area == "ports").collect();
         assert!(
             ports.len() == 4 && ports.iter().all(|one| one.outcome.verdict == Verdict::Skipped)
         );
@@ -314,7 +313,7 @@ fn a_register_that_does_not_answer_is_a_fault() {
     let findings = doctor_with(&pynq(folder.path()).machine(), Some(Ok(facts))).unwrap();
     let bad: Vec<_> =
         findings.iter().filter(|finding| finding.outcome.verdict >= Verdict::Note).collect();
-    let [Finding { check, outcome }] = bad.as_slice() else { panic!("{bad:?}") };
+    let [Finding { check, outcome, .. }] = bad.as_slice() else { panic!("{bad:?}") };
     assert_eq!((check.id, outcome.verdict), ("port-width", Verdict::Fault));
     assert!(
         outcome.found.contains("no answer from 0xf8008000")
@@ -426,15 +425,15 @@ fn the_page_has_each_check() {
     let (before, rest) = page.split_once(begin).unwrap();
     let (_, after) = rest.split_once(end).unwrap();
     let mut table = String::from("\n| area | check: it holds that |\n|---|---|\n");
-    let mut area = "";
-    for check in checks() {
-        let before = match area {
-            "" => format!("| {} | ", check.area),
-            same if same == check.area => "; ".to_owned(),
-            _ => format!(" |\n| {} | ", check.area),
+    let mut last = "";
+    for (area, check) in checks() {
+        let before = match last {
+            "" => format!("| {area} | "),
+            same if same == area => "; ".to_owned(),
+            _ => format!(" |\n| {area} | "),
         };
         table += &format!("{before}`{}`: {}", check.id, check.title);
-        area = check.area;
+        last = area;
     }
     table += " |\n";
     let wanted = format!("{before}{begin}{table}\n{end}{after}");

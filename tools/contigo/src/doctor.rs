@@ -70,10 +70,10 @@ struct Entry {
 
 impl Entry {
     fn of(finding: Finding) -> Self {
-        let doctor::Check { id, area, title, cause, cure, source, .. } = *finding.check;
+        let doctor::Check { id, title, cause, cure, source, .. } = *finding.check;
         Self {
             id: id.into(),
-            area,
+            area: finding.area,
             title,
             verdict: finding.outcome.verdict.name(),
             found: finding.outcome.found,

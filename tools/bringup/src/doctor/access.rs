@@ -4,7 +4,6 @@ use super::facts::last;
 use super::{Check, Facts, Outcome, choice, fine, none_of, note, noted, skipped};
 use std::{fs, os::unix::fs::MetadataExt};
 
-const AREA: &str = "rights";
 const CURE: &str = "install kernel-helpers/udev/60-contigo.rules, then udevadm trigger; for now: \
                     chgrp dma NODE; chmod 660 NODE. Warning: a program that opens it reaches all \
                     memory that its device reaches";
@@ -13,7 +12,6 @@ const CAUSE: &str = "Only root can open the node, and a program without root end
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "group-missing",
-        area: AREA,
         title: "the group dma is there",
         cause: "udev gives the devices to a group that was not made, so they stay with root: \
                 enough where all runs as root.",
@@ -23,7 +21,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "heap-rights",
-        area: AREA,
         title: "the group may open the dma-heaps",
         cause: CAUSE,
         cure: CURE,
@@ -36,7 +33,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "u-dma-buf-rights",
-        area: AREA,
         title: "the group may open the blocks of u-dma-buf",
         cause: CAUSE,
         cure: CURE,
@@ -50,7 +46,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "uio-rights",
-        area: AREA,
         title: "the group may open uio's devices",
         cause: CAUSE,
         cure: CURE,
@@ -64,7 +59,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "contigo-rights-node",
-        area: AREA,
         title: "the group may open the contigo devices",
         cause: CAUSE,
         cure: CURE,
@@ -73,7 +67,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "vfio-rights",
-        area: AREA,
         title: "the group may open the VFIO groups",
         cause: CAUSE,
         cure: CURE,

@@ -3,14 +3,12 @@
 use super::{Check, Facts, Outcome, fault, fine, note, noted, skipped};
 use crate::tree::{Node, cells, joined};
 
-const AREA: &str = "CMA";
 /// A network's weights did not fit into this size: apache/tvm#3394.
 const SMALL_KIB: u64 = 16 * 1024;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "cma-missing",
-        area: AREA,
         title: "the kernel has contiguous memory",
         cause: "Without CMA large blocks come from the page allocator, which has none soon after \
                 boot.",
@@ -20,7 +18,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "cma-small",
-        area: AREA,
         title: "CMA is larger than 16 MiB",
         cause: "The default of many kernels is 16 MiB, and display or network take part of it.",
         cure: "add cma=64M to the kernel's command line, or size = <0x0 0x4000000>; (arm64) in \
@@ -30,7 +27,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "cma-failed",
-        area: AREA,
         title: "no request to CMA has failed since boot",
         cause: "A driver or a program asked for more than was free in one piece.",
         cure: "allocate at boot, before memory is in use, or make CMA larger with cma=128M",
@@ -39,7 +35,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "cma-fragmented",
-        area: AREA,
         title: "the free part of CMA is in large pieces",
         cause: "Blocks that stay between free ones leave no large piece, whatever CmaFree says.",
         cure: "allocate soon after boot, or give the block a pool of its own in /reserved-memory",
@@ -48,7 +43,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "cma-twice",
-        area: AREA,
         title: "CMA's size is said in one place",
         cause: "cma= on the command line wins: the node of the device tree is bypassed, and the \
                 heap has another name.",
@@ -58,7 +52,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "cma-high",
-        area: AREA,
         title: "CMA begins below 4 GiB",
         cause: "A master with 32 address bits does not reach it, and the allocation for it fails.",
         cure: "alloc-ranges = <0x0 BASE 0x0 0x40000000>; in the node with linux,cma-default, with \
@@ -205,7 +198,6 @@ fn bytes(text: &str) -> Option<u64> {
     number.checked_mul(1_u64 << unit)
 }
 
-const HEAP: &str = "dma-heap";
 /// `CAP_SYS_ADMIN`, without which `/proc/self/pagemap` hides the addresses (Linux,
 /// `Documentation/admin-guide/mm/pagemap.rst`).
 const CAP_SYS_ADMIN: u64 = 1 << 21;
@@ -213,7 +205,6 @@ const CAP_SYS_ADMIN: u64 = 1 << 21;
 pub(super) const HEAPS: &[Check] = &[
     Check {
         id: "heap-missing",
-        area: HEAP,
         title: "programs can allocate from CMA",
         cause: "The kernel has CMA, and nothing that gives it to programs: neither a heap nor \
                 u-dma-buf.",
@@ -224,7 +215,6 @@ pub(super) const HEAPS: &[Check] = &[
     },
     Check {
         id: "heap-address",
-        area: HEAP,
         title: "something tells the address of a heap's buffer",
         cause: "Before Linux 6.9 pagemap tells it to CAP_SYS_ADMIN; from then on only a kernel \
                 module does.",

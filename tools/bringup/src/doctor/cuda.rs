@@ -3,7 +3,6 @@
 use super::{Check, Facts, Outcome, fault, fine, note, noted, skipped};
 use std::{fs, os::unix::fs::MetadataExt};
 
-const AREA: &str = "CUDA";
 const PCI: &str = "sys/bus/pci/devices";
 /// The paths of the driver's library, on PCs and on Jetsons.
 const PLACES: [&str; 6] = [
@@ -18,7 +17,6 @@ const PLACES: [&str; 6] = [
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "cuda-driver",
-        area: AREA,
         title: "the GPU has NVIDIA's driver",
         cause: "The GPU is on the bus, and another driver or none has it.",
         cure: "modprobe nvidia; keep nouveau away by blacklist nouveau in /etc/modprobe.d",
@@ -27,7 +25,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "cuda-library",
-        area: AREA,
         title: "the driver's library is there",
         cause: "The kernel has the driver, and libcuda.so.1 is in no folder where it is looked \
                 for.",
@@ -37,7 +34,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "cuda-version",
-        area: AREA,
         title: "the library and the kernel's module are of one version",
         cause: "The package was updated, and the module in the kernel is still the old one.",
         cure: "reboot, or unload nvidia_uvm, nvidia_drm, nvidia_modeset and nvidia, and load them \
@@ -47,7 +43,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "cuda-rights",
-        area: AREA,
         title: "this program may open the integrated GPU",
         cause: "Without the group video the library says NvRmMemInitNvmap failed with Permission \
                 denied.",
@@ -57,7 +52,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "cuda-uncached",
-        area: AREA,
         title: "pinned host memory is cached for the CPU",
         cause: "On Tegra before Xavier (compute capability below 7.2) the CPU reads pinned memory \
                 without its cache.",

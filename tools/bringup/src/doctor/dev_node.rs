@@ -3,12 +3,9 @@
 use super::{Check, Facts, Outcome, fault, fine, none_of, note, noted, skipped};
 use crate::tree::Node;
 
-const AREA: &str = "contigo";
-
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "contigo-module",
-        area: AREA,
         title: "the module of contigo,engine nodes is loaded",
         cause: "The tree has engines for the module contigo, and it is not there.",
         cure: "modprobe contigo; before: make -C kernel-helpers/module dkms; dkms install \
@@ -18,7 +15,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "contigo-bound",
-        area: AREA,
         title: "the module has each engine of the tree",
         cause: "Another driver has the device, its clock or reset is missing, or the probe failed.",
         cure: "dmesg | grep contigo; then in /sys/bus/platform: echo contigo > \
@@ -29,7 +25,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "contigo-rights",
-        area: AREA,
         title: "the group may open an engine that nothing confines",
         cause: "Without an IOMMU an engine reaches all memory, so opening it needs CAP_SYS_RAWIO.",
         cure: "options contigo unprivileged=1 in /etc/modprobe.d, or setcap cap_sys_rawio+ep \
@@ -40,7 +35,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "contigo-lockdown",
-        area: AREA,
         title: "the kernel is not locked down",
         cause: "A kernel that is locked down (Secure Boot) refuses devices that no IOMMU confines, \
                 and /dev/mem.",

@@ -7,13 +7,11 @@ use crate::{
     fpga::Bridge,
 };
 
-const AREA: &str = "fabric";
 const CLOCKS: &str = "sys/kernel/debug/clk";
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "clk-off",
-        area: AREA,
         title: "a clock of the fabric runs",
         cause: "A register of a core without clock hangs the processor.",
         cure: "clk_ignore_unused on the command line, or clocks = <&clkc 15>; in a node of \
@@ -23,7 +21,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "clk-unused",
-        area: AREA,
         title: "no driver turns off the clocks of uio's nodes",
         cause: "At the end of its boot the kernel turns off each clock that no driver asks for; \
                 uio asks for none.",
@@ -34,7 +31,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "clk-crystal",
-        area: AREA,
         title: "the tree has the rate of the board's crystal",
         cause: "The kernel reckons every rate from it: with a tree of another board all are wrong \
                 by one factor.",
@@ -45,7 +41,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "device-waits",
-        area: AREA,
         title: "no device of a program waits for its clock or its reset",
         cause: "The driver that has the clock, the reset or the power domain is missing, so the \
                 device never comes.",
@@ -56,7 +51,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "bridge-closed",
-        area: AREA,
         title: "a bridge to the fabric is open",
         cause: "An access through a closed bridge hangs the processor, or is a bus error.",
         cure: "bridge enable in U-Boot, bridge-enable = <1>; in its node, or load by an \
@@ -66,7 +60,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "fabric-empty",
-        area: AREA,
         title: "the fabric has a bitstream",
         cause: "The tree has cores of the fabric, and the kernel's manager has loaded nothing; the \
                 boot loader may have.",

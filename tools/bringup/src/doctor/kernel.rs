@@ -3,12 +3,9 @@
 
 use super::{Check, Facts, Outcome, choice, fault, fine, note, skipped};
 
-const MEMORY_AREA: &str = "memory";
-
 pub(super) const MEMORY: &[Check] = &[
     Check {
         id: "swiotlb-forced",
-        area: MEMORY_AREA,
         title: "the kernel does not bounce each transfer",
         cause: "With swiotlb=force each buffer is copied: the device never sees the program's own.",
         cure: "take swiotlb=force from the kernel's command line",
@@ -17,7 +14,6 @@ pub(super) const MEMORY: &[Check] = &[
     },
     Check {
         id: "swiotlb-used",
-        area: MEMORY_AREA,
         title: "no bounce buffer is in use",
         cause: "A driver's buffers lie where its device does not reach, and each transfer is \
                 copied.",
@@ -27,7 +23,6 @@ pub(super) const MEMORY: &[Check] = &[
     },
     Check {
         id: "hugepages-used",
-        area: MEMORY_AREA,
         title: "a huge page is free",
         cause: "All huge pages that were set aside are taken, so the next program gets none.",
         cure: "echo N > /proc/sys/vm/nr_hugepages soon after boot, with N above HugePages_Total",
@@ -62,13 +57,11 @@ fn huge(facts: &Facts<'_>) -> Outcome {
     }
 }
 
-const LATENCY_AREA: &str = "latency";
 const POLICIES: &str = "sys/devices/system/cpu/cpufreq";
 
 pub(super) const LATENCY: &[Check] = &[
     Check {
         id: "governor",
-        area: LATENCY_AREA,
         title: "the processor's clock does not change",
         cause: "A governor that saves power wakes a program late, and slows a polled wait.",
         cure: "for p in /sys/devices/system/cpu/cpufreq/policy*; do echo performance > \
@@ -78,7 +71,6 @@ pub(super) const LATENCY: &[Check] = &[
     },
     Check {
         id: "rt-throttled",
-        area: LATENCY_AREA,
         title: "a PREEMPT_RT kernel does not throttle real-time programs",
         cause: "By default real-time programs stop for 50 ms of each second, in which a poll \
                 misses its deadline.",
@@ -129,12 +121,9 @@ fn throttled(facts: &Facts<'_>) -> Outcome {
     }
 }
 
-const KERNEL_AREA: &str = "kernel";
-
 pub(super) const CONFIG: &[Check] = &[
     Check {
         id: "config-dma-cma",
-        area: KERNEL_AREA,
         title: "drivers allocate from CMA",
         cause: "Without CONFIG_DMA_CMA the pool may exist, and no driver's allocation comes from \
                 it.",
@@ -144,7 +133,6 @@ pub(super) const CONFIG: &[Check] = &[
     },
     Check {
         id: "config-uio",
-        area: KERNEL_AREA,
         title: "the kernel has uio for the tree's nodes",
         cause: "The tree has nodes of generic-uio, and their driver was not built.",
         cure: "a kernel with CONFIG_UIO=y and CONFIG_UIO_PDRV_GENIRQ=m",
@@ -153,7 +141,6 @@ pub(super) const CONFIG: &[Check] = &[
     },
     Check {
         id: "config-dma-buf",
-        area: KERNEL_AREA,
         title: "the kernel has dma-bufs for the module contigo",
         cause: "The tree has engines of the module contigo, which needs CONFIG_DMA_SHARED_BUFFER.",
         cure: "a kernel with CONFIG_DMABUF_HEAPS=y, which selects it",
@@ -166,7 +153,6 @@ pub(super) const CONFIG: &[Check] = &[
     },
     Check {
         id: "config-vfio",
-        area: KERNEL_AREA,
         title: "the kernel has VFIO for its IOMMU",
         cause: "There are IOMMU groups, and VFIO was not built, so no program can have a device.",
         cure: "a kernel with CONFIG_VFIO=m, CONFIG_VFIO_PCI=m or CONFIG_VFIO_PLATFORM=m",

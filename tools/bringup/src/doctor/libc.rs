@@ -2,7 +2,6 @@
 
 use super::{Check, Facts, Outcome, fine, none_of, note, skipped};
 
-const AREA: &str = "C library";
 /// The version that `cargo cross build` links against.
 const OLDEST: (u32, u32) = (2, 27);
 /// The paths of the library: in merged and split roots, in Debian's and in other folders.
@@ -27,7 +26,6 @@ const USERS_MAX: usize = 16;
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "glibc-old",
-        area: AREA,
         title: "the C library is 2.27 or newer",
         cause: "Contigo's programs for boards are linked against 2.27, and older ones say GLIBC \
                 not found.",
@@ -37,7 +35,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "wheel-glibc",
-        area: AREA,
         title: "the wheel's C library is not newer than the machine's",
         cause: "The wheel was installed by hand or copied, and its import says GLIBC not found.",
         cure: "pip install --force-reinstall the wheel with manylinux_2_27 in its name",

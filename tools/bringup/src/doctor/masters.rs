@@ -10,8 +10,6 @@ use crate::{
 };
 use std::ops::Range;
 
-const COHERENCY_AREA: &str = "coherency";
-
 /// The PL330 of a SoC whose port does not snoop. `ZynqMP`'s DMA engines may snoop, depending on
 /// their registers (UG1085, chapter 19).
 ///
@@ -28,7 +26,6 @@ fn not_coherent(family: Family) -> Range<u64> {
 pub(super) const COHERENCY: &[Check] = &[
     Check {
         id: "coherent-engine",
-        area: COHERENCY_AREA,
         title: "no engine without snooping is called coherent",
         cause: "The kernel then leaves the caches alone, and the engine reads old bytes.",
         cure: "/delete-property/ dma-coherent; in the engine's node",
@@ -37,7 +34,6 @@ pub(super) const COHERENCY: &[Check] = &[
     },
     Check {
         id: "coherent-bus",
-        area: COHERENCY_AREA,
         title: "no bus of the tree makes all below it coherent",
         cause: "The kernel takes dma-coherent from a parent too, so that each device there counts \
                 as coherent.",
@@ -48,7 +44,6 @@ pub(super) const COHERENCY: &[Check] = &[
     },
     Check {
         id: "coherent-block",
-        area: COHERENCY_AREA,
         title: "u-dma-buf and the tree agree on coherency",
         cause: "The module says another thing than the node of the block: no sync, or a slow one.",
         cure: "dma-coherent; in the block's node for ACP and HPC, and nothing for HP",
@@ -127,7 +122,6 @@ fn block(facts: &Facts<'_>) -> Outcome {
 
 pub(super) const REACH: &[Check] = &[Check {
     id: "mask-narrow",
-    area: "memory",
     title: "each master's DMA mask reaches its memory",
     cause: "dma-mask of a block, or dma-ranges of a bus, ends below the memory: no buffer, an \
             error, or a copy for each transfer.",

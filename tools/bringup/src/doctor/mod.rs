@@ -30,8 +30,6 @@ const FOUND_MAX: usize = 400;
 pub struct Check {
     /// Its name. Scripts rely on it, so it never changes.
     pub id: &'static str,
-    /// The part of the machine that it checks.
-    pub area: &'static str,
     /// The condition that should hold.
     pub title: &'static str,
     /// The reason why it matters.
@@ -112,6 +110,8 @@ fn choice(outcome: Outcome) -> Outcome {
 /// A check, and its outcome on this machine.
 #[derive(Clone, Debug)]
 pub struct Finding {
+    /// The part of the machine that was checked.
+    pub area: &'static str,
     /// The check.
     pub check: &'static Check,
     /// Its outcome.
@@ -138,27 +138,27 @@ pub enum DoctorError {
     TooLarge(PathBuf),
 }
 
-/// All checks, area by area.
-pub fn checks() -> impl Iterator<Item = &'static Check> {
-    let areas: [&[Check]; 16] = [
-        cma::CHECKS,
-        u_dma_buf::CHECKS,
-        cma::HEAPS,
-        masters::COHERENCY,
-        uio::CHECKS,
-        dev_node::CHECKS,
-        vfio::CHECKS,
-        masters::REACH,
-        kernel::MEMORY,
-        fabric::CHECKS,
-        ports::CHECKS,
-        access::CHECKS,
-        kernel::LATENCY,
-        kernel::CONFIG,
-        libc::CHECKS,
-        cuda::CHECKS,
+/// All checks, each after the name of the part of the machine that it checks.
+pub fn checks() -> impl Iterator<Item = (&'static str, &'static Check)> {
+    let areas: [(_, &[Check]); 16] = [
+        ("CMA", cma::CHECKS),
+        ("u-dma-buf", u_dma_buf::CHECKS),
+        ("dma-heap", cma::HEAPS),
+        ("coherency", masters::COHERENCY),
+        ("UIO", uio::CHECKS),
+        ("contigo", dev_node::CHECKS),
+        ("VFIO", vfio::CHECKS),
+        ("memory", masters::REACH),
+        ("memory", kernel::MEMORY),
+        ("fabric", fabric::CHECKS),
+        ("ports", ports::CHECKS),
+        ("rights", access::CHECKS),
+        ("latency", kernel::LATENCY),
+        ("kernel", kernel::CONFIG),
+        ("C library", libc::CHECKS),
+        ("CUDA", cuda::CHECKS),
     ];
-    areas.into_iter().flatten()
+    areas.into_iter().flat_map(|(area, checks)| checks.iter().map(move |check| (area, check)))
 }
 
 /// Runs all checks on `machine`.
@@ -185,9 +185,9 @@ pub fn doctor_with(
         return Err(DoctorError::Nonsense(machine.path("proc/meminfo")));
     }
     let facts = Facts::of(machine, registers);
-    let look = |check: &'static Check| {
+    let look = |(area, check): (_, &'static Check)| {
         let Outcome { verdict, found } = (check.look)(&facts);
-        Finding { check, outcome: Outcome { verdict, found: plain(&found, FOUND_MAX) } }
+        Finding { area, check, outcome: Outcome { verdict, found: plain(&found, FOUND_MAX) } }
     };
     let findings = checks().map(look).collect();
     // A file that was not read would be reported as a missing one.

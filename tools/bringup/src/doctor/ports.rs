@@ -3,12 +3,9 @@
 use super::{Check, Facts, Outcome, fault, fine, note, skipped};
 use crate::ports::{AccessError, BROADCAST, Fact, Reading, Verdict};
 
-const AREA: &str = "ports";
-
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "port-width",
-        area: AREA,
         title: "each port of the processor is as wide as the design's",
         cause: "The boot code was built for another design: half of each word is missing, and no \
                 error says it.",
@@ -19,7 +16,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "level-shifters",
-        area: AREA,
         title: "the level shifters to the fabric are on",
         cause: "With them off no signal crosses: an access to a core hangs the processor, and a \
                 core's never ends.",
@@ -29,7 +25,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "fabric-reset",
-        area: AREA,
         title: "no reset of the fabric and no bridge is held",
         cause: "A core in reset answers nothing, and a bridge in reset hangs the processor.",
         cure: "sudo contigo board prepare --design top.hwh --yes; on Cyclone V: bridge enable in \
@@ -46,7 +41,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "hpc-snooping",
-        area: AREA,
         title: "an HPC port snoops where the tree has dma-coherent",
         cause: "Else the core reads what the memory has and not what the caches have, and no error \
                 says it.",

@@ -5,12 +5,9 @@ use super::{Check, Facts, Outcome, fault, fine, none_of, noted, skipped};
 use crate::bitstream::Family;
 use crate::tree::Node;
 
-const AREA: &str = "u-dma-buf";
-
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "u-dma-buf-module",
-        area: AREA,
         title: "the module of the tree's blocks is loaded",
         cause: "The device tree has a block of u-dma-buf, and no driver takes it.",
         cure: "modprobe u-dma-buf, or insmod u-dma-buf.ko that was built for this kernel",
@@ -19,7 +16,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "u-dma-buf-block",
-        area: AREA,
         title: "each block of the tree is there",
         cause: "The module found no memory for it, or its pool is wrong.",
         cure: "dmesg | grep u-dma-buf; then make CMA larger with cma=, or the size of the block \
@@ -29,7 +25,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "u-dma-buf-version",
-        area: AREA,
         title: "the module's version keeps coherency",
         cause: "Version 4.4.0 has a known fault in the coherency of its blocks on armv7.",
         cure: "build another version than 4.4.0 from https://github.com/ikwzm/udmabuf",
@@ -38,7 +33,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "u-dma-buf-size",
-        area: AREA,
         title: "a block is whole cache lines",
         cause: "The end of a block with part of a line cannot be synchronised, and Contigo refuses \
                 it.",
@@ -48,7 +42,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "u-dma-buf-sync-mode",
-        area: AREA,
         title: "a block is mapped with the cache",
         cause: "The modes 5, 6 and 7 map it without, also for programs that do not ask for it: \
                 slow.",
@@ -59,7 +52,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "u-dma-buf-reach",
-        area: AREA,
         title: "a master with 32 address bits reaches each block",
         cause: "A block above 4 GiB has an address that does not fit into the core's register.",
         cure: "memory-region = <&pool>; with a pool below 4 GiB, or a core with 64 address bits",

@@ -3,7 +3,6 @@
 use super::{Check, Facts, Outcome, fault, fine, none_of, noted, skipped};
 use crate::tree::{Node, cells};
 
-const AREA: &str = "UIO";
 const CLASS: &str = "sys/class/uio";
 const DRIVER: &str = "sys/bus/platform/drivers/uio_pdrv_genirq";
 const DRIVER_NAME: &str = "uio_pdrv_genirq";
@@ -11,7 +10,6 @@ const DRIVER_NAME: &str = "uio_pdrv_genirq";
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "uio-module",
-        area: AREA,
         title: "the driver of generic-uio nodes is loaded",
         cause: "The tree has nodes for user space, and the kernel has no driver for them.",
         cure: "modprobe uio_pdrv_genirq of_id=generic-uio, or a kernel with CONFIG_UIO_PDRV_GENIRQ",
@@ -20,7 +18,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "uio-parameter",
-        area: AREA,
         title: "the driver takes generic-uio nodes",
         cause: "uio_pdrv_genirq takes no node at all unless its parameter of_id names one.",
         cure: "uio_pdrv_genirq.of_id=generic-uio on the command line; for a module in modprobe.d, \
@@ -30,7 +27,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "uio-interrupt-wired",
-        area: AREA,
         title: "each node has an interrupt",
         cause: "A wait for the interrupt of a node without one never ends; the core must be \
                 polled.",
@@ -41,7 +37,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "uio-interrupt-named",
-        area: AREA,
         title: "the kernel has each node's interrupt",
         cause: "The kernel could not map it: another number, another controller, or a name in the \
                 way.",
@@ -52,7 +47,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "uio-interrupt-counts",
-        area: AREA,
         title: "each interrupt has come once",
         cause: "The core never raised it, it is masked in the core, or it goes to another line.",
         cure: "run one job, and look at /proc/interrupts; then at the core's own enable register",
@@ -61,7 +55,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "uio-one-interrupt",
-        area: AREA,
         title: "no node has a second interrupt",
         cause: "uio serves a node's first interrupt only; the others are lost.",
         cure: "a node for each interrupt, or compatible = \"contigo,engine\"; which serves all of \
@@ -71,7 +64,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "intc-driver",
-        area: AREA,
         title: "a driver enables the AXI interrupt controller",
         cause: "Until a driver writes its master enable register (MER), the controller raises \
                 nothing.",

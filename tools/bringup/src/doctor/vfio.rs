@@ -2,7 +2,6 @@
 
 use super::{Check, Facts, Outcome, fine, none_of, note, skipped};
 
-const AREA: &str = "VFIO";
 const GROUPS: &str = "sys/kernel/iommu_groups";
 /// The smallest useful limit: one pool of frames.
 const LOCKED_MIN_BYTES: u64 = 64 << 20;
@@ -12,7 +11,6 @@ const CAP_IPC_LOCK: u64 = 1 << 14;
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "iommu-missing",
-        area: AREA,
         title: "the tree's IOMMU is in use",
         cause: "The tree has an SMMU, and the kernel has no group, or each is bypassed (identity).",
         cure: "a kernel with CONFIG_ARM_SMMU=y and CONFIG_ARM_SMMU_V3=y, and no \
@@ -22,7 +20,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "iommu-strict",
-        area: AREA,
         title: "the IOMMU forgets an address at once",
         cause: "In lazy mode a device reaches a buffer for a while after it was unmapped: it is \
                 not confined.",
@@ -32,7 +29,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "vfio-viable",
-        area: AREA,
         title: "no driver of the kernel has a device of a VFIO group",
         cause: "VFIO refuses a group of which one device still belongs to a driver of the kernel.",
         cure: "look who uses OTHER (a disk, the network); if nothing does, in /sys/bus/pci: echo \
@@ -43,7 +39,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "vfio-noiommu",
-        area: AREA,
         title: "VFIO has an IOMMU behind it",
         cause: "In no-IOMMU mode VFIO maps no memory, so that a program has no address for its \
                 device.",
@@ -54,7 +49,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "memlock",
-        area: AREA,
         title: "a program may pin 64 MiB",
         cause: "VFIO counts each pinned page against RLIMIT_MEMLOCK, and mapping ends with ENOMEM.",
         cure: "@dma - memlock unlimited in /etc/security/limits.conf, or LimitMEMLOCK=infinity in \

@@ -227,30 +227,14 @@ fn a_contigo_device_is_reset_and_never_taken_unasked() -> Outcome {
 #[test]
 fn nonsense_resets_nothing() -> Outcome {
     let mut random = fastrand::Rng::with_seed(0x4e5e);
-    let pieces = [
-        "contigo:",
-        "gpiochip",
-        ":",
-        "0",
-        "@",
-        "-1",
-        "40000000",
-        ".",
-        "/dev/",
-        "\u{202e}",
-        "\0",
-        "copy",
-        "99999999999999999999",
-        " ",
-    ];
+    let pieces =
+        "contigo:|gpiochip|:|0|@|-1|40000000|.|/dev/|\u{202e}|\0|copy|99999999999999999999| ";
+    let pieces: Vec<_> = pieces.split('|').collect();
     let said = Arc::new(Mutex::new(Vec::new()));
     for _ in 0..300 {
         let folder = tempfile::tempdir()?;
         let any = |random: &mut fastrand::Rng| -> String {
-            (0..random.usize(..6))
-                .filter_map(|_| pieces.get(random.usize(..pieces.len())))
-                .copied()
-                .collect()
+            (0..random.usize(..6)).filter_map(|_| random.choice(&pieces)).copied().collect()
         };
         for parent in ["sys/class/contigo", "proc", "proc/7/fd", "dev"] {
             for _ in 0..random.usize(..4) {
@@ -273,11 +257,7 @@ fn nonsense_resets_nothing() -> Outcome {
         assert!(ContigoDevice::all(&machine).len() < 5);
         let text = any(&mut random);
         match text.parse::<Place>() {
-            Ok(Place::Contigo(name)) => {
-                if let Err(error) = ContigoDevice::find(&machine, &name) {
-                    assert!(!error.to_string().is_empty(), "{name}");
-                }
-            }
+            Ok(Place::Contigo(name)) => drop(ContigoDevice::find(&machine, &name)),
             Ok(place) => assert!(super::open(&machine, &place, Active::Low).is_err(), "{place}"),
             Err(error) => assert!(!error.to_string().is_empty()),
         }

@@ -39,22 +39,14 @@ pub(super) fn pack(workspace: &Workspace, target: &'static Target, tree: &Tree) 
         members.push(Member::read(&workspace.root.join(paper), paper.to_owned())?);
     }
     members.sort_by(|one, other| one.path.cmp(&other.path));
-    let file = |member: &Member| match &member.content {
-        Content::File { bytes, .. } => (Some(bytes.len()), Some(archive::sum(bytes)), None),
-        Content::Link(to) => (None, None, Some(to.clone())),
-    };
-    let listed: Vec<_> = members.iter().map(file).collect();
-    let files =
-        members.iter().zip(&listed).map(|(member, (size, sum, link))| match (size, sum, link) {
-            (Some(size_bytes), Some(sha256), _) => File::Regular {
-                path: &member.path,
-                size_bytes: *size_bytes,
-                sha256: sha256.clone(),
-            },
-            (.., link) => {
-                File::Link { path: &member.path, link: link.as_deref().unwrap_or_default() }
-            }
-        });
+    let files = members.iter().map(|member| match &member.content {
+        Content::File { bytes, .. } => File::Regular {
+            path: &member.path,
+            size_bytes: bytes.len(),
+            sha256: archive::sum(bytes),
+        },
+        Content::Link(link) => File::Link { path: &member.path, link },
+    });
     let (triple, boards) = of(target);
     let manifest = Manifest {
         name: TOOL,

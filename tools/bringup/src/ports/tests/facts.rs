@@ -149,31 +149,29 @@ fn each_port_has_its_own_parameters() {
             })
             .collect::<Vec<_>>()
     };
-    for n in 0..4 {
-        let (used, width) = (format!("PCW_USE_S_AXI_HP{n}"), format!("PCW_S_AXI_HP{n}_DATA_WIDTH"));
-        let expected =
-            [format!("HP{n} read width: 32 bits"), format!("HP{n} write width: 32 bits")];
-        assert_eq!(asked(Family::Zynq7000, &used, &width, 32), expected);
-    }
-    for (n, port) in ["HPC0", "HPC1", "HP0", "HP1", "HP2", "HP3", "LPD"].iter().enumerate() {
-        let (used, width) =
-            (format!("PSU__USE__S_AXI_GP{n}"), format!("PSU__SAXIGP{n}__DATA_WIDTH"));
-        for bits in [32, 64, 128] {
-            let expected = [
-                format!("{port} read width: {bits} bits"),
-                format!("{port} write width: {bits} bits"),
-            ];
-            assert_eq!(asked(Family::ZynqMp, &used, &width, bits), expected);
-        }
-    }
-    for (n, port) in ["HPM0", "HPM1", "HPM0_LPD"].iter().enumerate() {
-        let (used, width) =
-            (format!("PSU__USE__M_AXI_GP{n}"), format!("PSU__MAXIGP{n}__DATA_WIDTH"));
-        for bits in [32, 64, 128] {
-            assert_eq!(
-                asked(Family::ZynqMp, &used, &width, bits),
-                [format!("{port} width: {bits} bits")]
-            );
+    let lanes = &["read width", "write width"][..];
+    let all = &[32, 64, 128][..];
+    let (hp, gp) = (["HP0", "HP1", "HP2", "HP3"], ["HPM0", "HPM1", "HPM0_LPD"]);
+    let slaves = ["HPC0", "HPC1", "HP0", "HP1", "HP2", "HP3", "LPD"];
+    let rows = [
+        (
+            Family::Zynq7000,
+            ["PCW_USE_S_AXI_HP#", "PCW_S_AXI_HP#_DATA_WIDTH"],
+            &hp[..],
+            lanes,
+            &[32][..],
+        ),
+        (Family::ZynqMp, ["PSU__USE__S_AXI_GP#", "PSU__SAXIGP#__DATA_WIDTH"], &slaves, lanes, all),
+        (Family::ZynqMp, ["PSU__USE__M_AXI_GP#", "PSU__MAXIGP#__DATA_WIDTH"], &gp, &["width"], all),
+    ];
+    for (family, names, ports, lanes, all) in rows {
+        for (n, port) in ports.iter().enumerate() {
+            let [used, width] = names.map(|name| name.replace('#', &n.to_string()));
+            for bits in all {
+                let expected: Vec<_> =
+                    lanes.iter().map(|lane| format!("{port} {lane}: {bits} bits")).collect();
+                assert_eq!(asked(family, &used, &width, *bits), expected);
+            }
         }
     }
     // The values that AMD's boot code and PYNQ write: 0 is the widest of one kind, and the

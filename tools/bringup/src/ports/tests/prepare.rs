@@ -176,8 +176,7 @@ fn nonsense_in_registers_is_an_answer() {
     let (mut done, mut failed) = (0, 0);
     for _ in 0..2000 {
         let families = [Family::Zynq7000, Family::ZynqMp, Family::CycloneV];
-        let family =
-            families.get(random.usize(..families.len())).copied().unwrap_or(Family::Zynq7000);
+        let family = random.choice(families).unwrap_or(Family::Zynq7000);
         let fake = Fake::zeros(family);
         let addrs: Vec<_> = fake.values.borrow().keys().copied().collect();
         for addr in &addrs {
@@ -189,7 +188,7 @@ fn nonsense_in_registers_is_an_answer() {
             }
         }
         let any = |random: &mut fastrand::Rng| {
-            random.bool().then(|| addrs.get(random.usize(..addrs.len())).copied()).flatten()
+            random.choice(addrs.iter().copied()).filter(|_| random.bool())
         };
         let fake = Fake {
             keeps: any(&mut random),
@@ -199,13 +198,9 @@ fn nonsense_in_registers_is_an_answer() {
         let seed = random.u64(..);
         // The same parameter gets the same number each time.
         let design = |name: &str| {
-            let number = name
-                .bytes()
-                .fold(seed, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
-            [None, Some(0), Some(1), Some(32), Some(64), Some(u64::MAX)]
-                .get(usize::try_from(number % 6).unwrap_or(0))
-                .copied()
-                .flatten()
+            let seed = name.bytes().fold(seed, |sum, byte| sum.rotate_left(5) ^ u64::from(byte));
+            let numbers = [None, Some(0), Some(1), Some(32), Some(64), Some(u64::MAX)];
+            fastrand::Rng::with_seed(seed).choice(numbers).flatten()
         };
         let cores = Cores {
             coherent: random.bool(),
