@@ -472,8 +472,17 @@ fn a_core_behind_vfio_or_xrt_is_in_use() {
 fn busy_or_failed_manager_tells_its_state() {
     let folder = folder();
     let board = sysfs(&folder);
-    board.put("sys/class/fpga_manager/fpga0/state", "write");
-    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::Busy(State::Write))));
+    for (busy, words) in [
+        (State::PowerUp, "power up"),
+        (State::FirmwareRequest, "firmware request"),
+        (State::WriteInit, "write init"),
+        (State::Write, "write"),
+        (State::WriteComplete, "write complete"),
+    ] {
+        board.put("sys/class/fpga_manager/fpga0/state", words);
+        let refused = load(&board, zynq(), &FULL);
+        assert!(matches!(refused, Err(FpgaError::Busy(state)) if state == busy), "{words}");
+    }
     board.put("sys/class/fpga_manager/fpga0/state", "operating");
     board.fail(Fault { errno: Some(16), state: "operating", status: "" });
     assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::Busy(State::Operating))));
@@ -496,12 +505,20 @@ fn busy_or_failed_manager_tells_its_state() {
         as_usable_as_before(&board, "0");
     }
     // A kernel that does not report the failure.
-    board.fail(Fault { errno: None, state: "unknown", status: "" });
-    assert!(matches!(
-        load(&board, zynq(), &FULL),
-        Err(FpgaError::NotOperating { state: State::Unknown, .. })
-    ));
-    as_usable_as_before(&board, "0");
+    for (rests, words) in [
+        (State::Unknown, "unknown"),
+        (State::PowerOff, "power off"),
+        (State::Reset, "reset"),
+        (State::FirmwareRequestError, "firmware request error"),
+    ] {
+        board.fail(Fault { errno: None, state: words, status: "" });
+        let failed = load(&board, zynq(), &FULL);
+        assert!(
+            matches!(failed, Err(FpgaError::NotOperating { state, .. }) if state == rests),
+            "{words}"
+        );
+        as_usable_as_before(&board, "0");
+    }
 }
 
 #[test]
