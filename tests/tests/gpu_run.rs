@@ -1,3 +1,4 @@
+#![allow(clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 //! `tests/gpu/run` as a bundle, with programs of a line each in the place of the real ones: its
 //! steps, limits, table and exit status. `.ci/run --all` dry-runs those of a machine with sources.
 //! The kernel of its step `hang` is here too, executed as the stand-in does it: it ends by itself.
@@ -31,12 +32,123 @@ const PASSES_WITHOUT_FREE_MEMORY: &str = r#"case "$*" in
 esac"#;
 const SKIPS: &str = "printf 'skipped: a::one: no driver\nskipped: a::two: no driver\ntest result: ok. 2 passed; 0 failed\n'";
 
-/// The outcome: the exit status, the table, and the same as JSON.
-struct Run {
-    status: Option<i32>,
-    table: String,
-    json: String,
+/// A run of the bundle, and its outcome.
+struct Row {
+    name: &'static str,
+    tests: &'static str,
+    bench: &'static str,
+    tool: &'static str,
+    /// The program that stands on the PATH as compute-sanitizer.
+    sanitizer: Option<&'static str>,
+    status: i32,
+    closing: &'static str,
+    /// Steps, and a part of the line of each.
+    lines: &'static [(&'static str, &'static str)],
+    /// A part of the table as JSON.
+    json: &'static str,
 }
+
+/// Every step that can run passes.
+const PASSED: Row = Row {
+    name: "all pass",
+    tests: PASSES,
+    bench: "echo table",
+    tool: GPU,
+    sanitizer: None,
+    status: 0,
+    closing: "4 passed, 0 failed, 2 skipped",
+    lines: &[("tests", "3 tests")],
+    json: "",
+};
+
+const ROWS: [Row; 10] = [
+    Row {
+        sanitizer: Some(PASSES_WITHOUT_FREE_MEMORY),
+        closing: "6 passed, 0 failed, 0 skipped",
+        json: r#""passed":6,"failed":0"#,
+        ..PASSED
+    },
+    Row {
+        name: "no driver",
+        tests: SKIPS,
+        bench: "echo 'skipped: gpu: no driver'",
+        tool: NO_GPU,
+        closing: "0 passed, 0 failed, 6 skipped",
+        lines: &[
+            ("tests", "no driver"),
+            ("sanitizer-memcheck", "not installed"),
+            ("demo", "lists no GPU: no driver"),
+            ("bench", "no driver"),
+        ],
+        ..PASSED
+    },
+    Row {
+        name: "one test is skipped",
+        tests: "echo 'skipped: a::one: \"why\"'; echo 'test result: ok. 3 passed; 0 failed'",
+        lines: &[("tests", r#"2 tests; skipped: a::one: "why""#)],
+        json: r#"a::one: \"why\""#,
+        ..PASSED
+    },
+    Row {
+        name: "tests fail, and the benchmark crashes",
+        tests: "printf 'failures:\n    jobs::a\n    jobs::b\n\ntest result: FAILED. 1 passed\n'
+exit 101",
+        bench: "kill -SEGV $$",
+        status: 1,
+        closing: "1 passed, 3 failed, 2 skipped",
+        lines: &[("tests", "exit status 101; jobs::a jobs::b"), ("bench", "exit status 139")],
+        ..PASSED
+    },
+    Row {
+        name: "the benchmark is killed",
+        bench: "kill -KILL $$",
+        status: 1,
+        closing: "3 passed, 1 failed, 2 skipped",
+        lines: &[("bench", "another signal")],
+        ..PASSED
+    },
+    Row {
+        name: "the benchmark hangs",
+        bench: "trap '' TERM; sleep 60 & wait; sleep 60",
+        status: 1,
+        closing: "3 passed, 1 failed, 2 skipped",
+        lines: &[("bench", "not ended after")],
+        ..PASSED
+    },
+    Row {
+        name: "the sanitizer refuses the device",
+        sanitizer: Some("echo '========= Error: Device not supported.'; exit 1"),
+        lines: &[("sanitizer-initcheck", "Device not supported")],
+        ..PASSED
+    },
+    Row {
+        name: "the sanitizer finds something",
+        sanitizer: Some("echo '========= ERROR SUMMARY: 2 errors'; exit 1"),
+        status: 1,
+        closing: "4 passed, 2 failed, 0 skipped",
+        lines: &[("sanitizer-memcheck", "ERROR SUMMARY: 2 errors")],
+        ..PASSED
+    },
+    Row {
+        name: "steps without a result",
+        tests: "echo 'test result: ok. 0 passed; 0 failed; 2 filtered out'",
+        bench: "echo",
+        status: 1,
+        closing: "1 passed, 3 failed, 2 skipped",
+        lines: &[("tests", "no test ran"), ("hang", "no test ran"), ("bench", "it said nothing")],
+        ..PASSED
+    },
+    Row {
+        name: "a GPU that is blocked",
+        tests: SKIPS,
+        bench: "echo 'skipped: gpu: no driver'",
+        tool: BROKEN_GPU,
+        status: 1,
+        closing: "0 passed, 1 failed, 6 skipped",
+        lines: &[("info", "cannot be used: out of memory (2)")],
+        ..PASSED
+    },
+];
 
 fn program(at: &Path, body: &str) -> std::io::Result<()> {
     fs::write(at, format!("#!/usr/bin/env bash\n{body}\n"))?;
@@ -54,20 +166,15 @@ fn bundle(at: &Path, limit_s: u32, programs: [(&str, &str); 3]) -> std::io::Resu
     programs.into_iter().try_for_each(|(name, body)| program(&at.join(name), body))
 }
 
-/// Runs the bundle; `sanitizer` is what stands on the PATH as compute-sanitizer. Limits are two
-/// seconds in the place of minutes.
-fn run(
-    tests: &str,
-    bench: &str,
-    tool: &str,
-    sanitizer: Option<&str>,
-) -> Result<Run, Box<dyn std::error::Error>> {
+/// Runs the bundle as a row says. Limits are two seconds in the place of minutes.
+fn run(row: &Row) -> Outcome {
     let folder = TempDir::new()?;
     let at = folder.path().join("a bundle");
     let bin = folder.path().join("bin");
-    bundle(&at, 2, [("gpu-tests", tests), ("gpu-bench", bench), ("contigo", tool)])?;
+    let programs = [("gpu-tests", row.tests), ("gpu-bench", row.bench), ("contigo", row.tool)];
+    bundle(&at, 2, programs)?;
     fs::create_dir(&bin)?;
-    if let Some(body) = sanitizer {
+    if let Some(body) = row.sanitizer {
         program(&bin.join("compute-sanitizer"), body)?;
     }
     let mut bash = Command::new("bash");
@@ -78,24 +185,18 @@ fn run(
     let status = bash.env_remove("CONTIGO_RUNNER").output()?.status.code();
     let report = folder.path().join("a report");
     for file in ["machine.txt", "info.json", "tests.log", "hang.log", "bench.log"] {
-        assert!(report.join(file).exists(), "no {file}");
+        assert!(report.join(file).exists(), "{}: no {file}", row.name);
     }
-    Ok(Run {
-        status,
-        table: fs::read_to_string(report.join("table.txt"))?,
-        json: fs::read_to_string(report.join("table.json"))?,
-    })
-}
-
-impl Run {
-    /// The line of this step.
-    fn line(&self, step: &str) -> &str {
-        self.table.lines().find(|line| line.starts_with(step)).unwrap_or("")
+    let table = fs::read_to_string(report.join("table.txt"))?;
+    let closing = table.lines().last().unwrap_or("");
+    assert_eq!((status, closing), (Some(row.status), row.closing), "{}: {table}", row.name);
+    for (step, why) in row.lines {
+        let line = table.lines().find(|line| line.starts_with(step)).unwrap_or("");
+        assert!(line.contains(why), "{}: {table}", row.name);
     }
-
-    fn closing(&self) -> &str {
-        self.table.lines().last().unwrap_or("")
-    }
+    let json = fs::read_to_string(report.join("table.json"))?;
+    assert!(json.contains(row.json), "{}: {json}", row.name);
+    Ok(())
 }
 
 /// Does a script of this machine's run the programs? Under an emulator of another processor there
@@ -109,144 +210,14 @@ fn here(test: &str) -> bool {
 }
 
 #[test]
-fn passed_and_skipped_steps_are_told_apart() -> Outcome {
-    if !here("passed_and_skipped_steps_are_told_apart") {
-        return Ok(());
+fn every_outcome_of_a_step_is_told() {
+    if here("every_outcome_of_a_step_is_told") {
+        thread::scope(|scope| {
+            for row in &ROWS {
+                scope.spawn(|| run(row).unwrap_or_else(|error| panic!("{}: {error}", row.name)));
+            }
+        });
     }
-    let all = run(PASSES, "echo table", GPU, Some(PASSES_WITHOUT_FREE_MEMORY))?;
-    assert_eq!(
-        (all.status, all.closing()),
-        (Some(0), "6 passed, 0 failed, 0 skipped"),
-        "{}",
-        all.table
-    );
-    assert!(
-        all.line("tests").contains("3 tests") && all.json.contains(r#""passed":6,"failed":0"#),
-        "{}",
-        all.json
-    );
-    let none = run(SKIPS, "echo 'skipped: gpu: no driver'", NO_GPU, None)?;
-    assert_eq!(
-        (none.status, none.closing()),
-        (Some(0), "0 passed, 0 failed, 6 skipped"),
-        "{}",
-        none.table
-    );
-    for (step, why) in [
-        ("tests", "no driver"),
-        ("sanitizer-memcheck", "not installed"),
-        ("demo", "lists no GPU: no driver"),
-        ("bench", "no driver"),
-    ] {
-        assert!(none.line(step).contains(why), "{}", none.table);
-    }
-    let some = run(&format!("echo 'skipped: a::one: \"why\"'; {PASSES}"), "echo table", GPU, None)?;
-    assert!(some.line("tests").contains(r#"2 tests; skipped: a::one: "why""#), "{}", some.table);
-    assert!(some.json.contains(r#"a::one: \"why\""#), "{}", some.json);
-    Ok(())
-}
-
-#[test]
-fn failed_or_hung_step_is_named_others_run() -> Outcome {
-    if !here("failed_or_hung_step_is_named_others_run") {
-        return Ok(());
-    }
-    let broken = run(
-        "printf 'failures:\n    jobs::a\n    jobs::b\n\ntest result: FAILED. 1 passed\n'; exit 101",
-        "kill -SEGV $$",
-        GPU,
-        None,
-    )?;
-    assert_eq!(
-        (broken.status, broken.closing()),
-        (Some(1), "1 passed, 3 failed, 2 skipped"),
-        "{}",
-        broken.table
-    );
-    assert!(broken.line("tests").contains("exit status 101; jobs::a jobs::b"), "{}", broken.table);
-    assert!(broken.line("bench").contains("exit status 139"), "{}", broken.table);
-    let killed = run(PASSES, "kill -KILL $$", GPU, None)?;
-    assert!(
-        killed.status == Some(1) && killed.line("bench").contains("another signal"),
-        "{}",
-        killed.table
-    );
-    let hangs = run(PASSES, "trap '' TERM; sleep 60 & wait; sleep 60", GPU, None)?;
-    assert_eq!(
-        (hangs.status, hangs.closing()),
-        (Some(1), "3 passed, 1 failed, 2 skipped"),
-        "{}",
-        hangs.table
-    );
-    assert!(hangs.line("bench").contains("not ended after"), "{}", hangs.table);
-    Ok(())
-}
-
-#[test]
-fn sanitizer_refusal_skips_finding_fails() -> Outcome {
-    if !here("sanitizer_refusal_skips_finding_fails") {
-        return Ok(());
-    }
-    let refuses = run(
-        PASSES,
-        "echo table",
-        GPU,
-        Some("echo '========= Error: Device not supported.'; exit 1"),
-    )?;
-    assert_eq!(
-        (refuses.status, refuses.closing()),
-        (Some(0), "4 passed, 0 failed, 2 skipped"),
-        "{}",
-        refuses.table
-    );
-    assert!(
-        refuses.line("sanitizer-initcheck").contains("Device not supported"),
-        "{}",
-        refuses.table
-    );
-    let finds =
-        run(PASSES, "echo table", GPU, Some("echo '========= ERROR SUMMARY: 2 errors'; exit 1"))?;
-    assert_eq!(
-        (finds.status, finds.closing()),
-        (Some(1), "4 passed, 2 failed, 0 skipped"),
-        "{}",
-        finds.table
-    );
-    assert!(
-        finds.line("sanitizer-memcheck").contains("ERROR SUMMARY: 2 errors"),
-        "{}",
-        finds.table
-    );
-    Ok(())
-}
-
-#[test]
-fn empty_steps_and_unusable_gpu_fail() -> Outcome {
-    if !here("empty_steps_and_unusable_gpu_fail") {
-        return Ok(());
-    }
-    let none =
-        run("echo 'test result: ok. 0 passed; 0 failed; 2 filtered out'", "echo", GPU, None)?;
-    assert_eq!(
-        (none.status, none.closing()),
-        (Some(1), "1 passed, 3 failed, 2 skipped"),
-        "{}",
-        none.table
-    );
-    for (step, why) in
-        [("tests", "no test ran"), ("hang", "no test ran"), ("bench", "it said nothing")]
-    {
-        assert!(none.line(step).contains(why), "{}", none.table);
-    }
-    let broken = run(SKIPS, "echo 'skipped: gpu: no driver'", BROKEN_GPU, None)?;
-    assert_eq!(
-        (broken.status, broken.closing()),
-        (Some(1), "0 passed, 1 failed, 6 skipped"),
-        "{}",
-        broken.table
-    );
-    assert!(broken.line("info").contains("cannot be used: out of memory (2)"), "{}", broken.table);
-    Ok(())
 }
 
 /// The process that started it has gone. The programs that it runs go too, long before its limit.
@@ -258,15 +229,8 @@ fn a_hang_up_ends_what_runs() -> Outcome {
     }
     let folder = TempDir::new()?;
     let (at, pid) = (folder.path().join("a bundle"), folder.path().join("pid"));
-    bundle(
-        &at,
-        60,
-        [
-            ("gpu-tests", "echo $$ >part && mv part pid && exec sleep 60"),
-            ("gpu-bench", PASSES),
-            ("contigo", GPU),
-        ],
-    )?;
+    let waits = "echo $$ >part && mv part pid && exec sleep 60";
+    bundle(&at, 60, [("gpu-tests", waits), ("gpu-bench", PASSES), ("contigo", GPU)])?;
     // These tests may run under nohup, which ignores the signal.
     let mut run = Command::new("env");
     run.args(["--default-signal=HUP", "bash"])
@@ -293,7 +257,10 @@ fn a_hang_up_ends_what_runs() -> Outcome {
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn spin_kernel_ends_by_flag_or_gives_up() -> Outcome {
-    use fake_cuda::ptx::{Grid, Window, parse};
+    use fake_cuda::{
+        Launch,
+        ptx::{Window, parse},
+    };
     const LOOKS: &str = "200000000";
     let text = spin::PTX.to_str()?;
     assert_eq!(text.matches(LOOKS).count(), 1, "where the looks are counted has changed");
@@ -304,7 +271,7 @@ fn spin_kernel_ends_by_flag_or_gives_up() -> Outcome {
         let (out, flag_at) = (0x1000, 0x2000);
         let mut windows =
             [Window::new(out, vec![0; 4], true), Window::new(flag_at, vec![flag, 0, 0, 0], false)];
-        let mut launched = entry.start(Grid { blocks: [1; 3], threads: [1; 3] });
+        let mut launched = entry.start(Launch { grid: [1; 3], block: [1; 3], shared_bytes: 0 });
         let ended = entry.run(&mut launched, &[out, flag_at], &mut windows, statements_max);
         let word: u32 = windows.first().map_or(0, |out| {
             out.bytes().iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte))

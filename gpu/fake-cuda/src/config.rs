@@ -31,9 +31,6 @@ pub struct Config {
     pub kernel_us: u64,
     /// The launch that never ends, counted from 1; 0 for none.
     pub hang_launch: u32,
-    /// How long a synchronise blocks at most. A driver would block for ever; the fake then answers
-    /// LAUNCH_TIMEOUT, which does not stay.
-    pub wait_bound_us: u64,
     /// An error of a launch that a later call reports.
     pub late_error: LateError,
     /// Calls that fail and do nothing.
@@ -113,11 +110,13 @@ impl Config {
     pub(crate) const fn is_valid(&self) -> bool {
         self.device_count as usize <= DEVICES_MAX && self.host_alignment.is_power_of_two()
     }
+}
 
-    pub(crate) const fn new() -> Self {
+impl Default for Config {
+    fn default() -> Self {
         Self {
             device_count: 1,
-            devices: [Device::new(); DEVICES_MAX],
+            devices: [Device::default(); DEVICES_MAX],
             driver_version: 12040,
             device_pointer_offset: 0x10_0000_0000,
             host_alignment: 16,
@@ -125,7 +124,6 @@ impl Config {
             kernel_polls: 2,
             kernel_us: 0,
             hang_launch: 0,
-            wait_bound_us: 1_000_000,
             late_error: LateError { launch: 0, code: code::LAUNCH_FAILED, after_calls: 1 },
             failures: [Failure { function: Function::cuInit, nth: 0, code: code::SUCCESS };
                 FAILURES_MAX],
@@ -133,14 +131,9 @@ impl Config {
     }
 }
 
-impl Default for Config {
+/// A Jetson Orin's: integrated, compute capability 8.7.
+impl Default for Device {
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Device {
-    const fn new() -> Self {
         Self {
             major: 8,
             minor: 7,
@@ -151,12 +144,5 @@ impl Device {
             host_register_supported: true,
             memory_bytes: 1 << 30,
         }
-    }
-}
-
-/// A Jetson Orin's: integrated, compute capability 8.7.
-impl Default for Device {
-    fn default() -> Self {
-        Self::new()
     }
 }

@@ -28,14 +28,10 @@ impl Context {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Contexts(BTreeMap<Handle, Context>);
 
 impl Contexts {
-    pub(crate) const fn new() -> Self {
-        Self(BTreeMap::new())
-    }
-
     pub(crate) fn insert(&mut self, handle: Handle, context: Context) {
         self.0.insert(handle, context);
     }

@@ -44,14 +44,10 @@ const FUNCTIONS: usize = Function::ALL.len();
 pub struct Counters {
     /// Live allocations of `cuMemHostAlloc`.
     pub host_allocs: u64,
-    /// Their bytes.
-    pub host_bytes: u64,
     /// Live registrations of `cuMemHostRegister`.
     pub registrations: u64,
     /// Live allocations of `cuMemAlloc`.
     pub device_allocs: u64,
-    /// Their bytes.
-    pub device_bytes: u64,
     /// Live streams, without the contexts' own.
     pub streams: u64,
     /// Live events.
@@ -76,17 +72,12 @@ pub struct Counters {
     pub ended_with_their_context: u64,
     /// Allocations around which bytes were overwritten, seen when they were freed.
     pub overruns: u64,
-    /// Synchronises that gave up at the bound, and would have blocked for ever.
-    pub unended_waits: u64,
-    /// The last launch's dimensions.
-    pub last_launch: Launch,
     pub(crate) calls: [u64; FUNCTIONS],
     pub(crate) refused: [u64; FUNCTIONS],
 }
 
 /// A launch's dimensions.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Launch {
     /// Blocks: x, y, z.
     pub grid: [u32; 3],
@@ -100,10 +91,8 @@ impl Counters {
     pub(crate) const fn new() -> Self {
         Self {
             host_allocs: 0,
-            host_bytes: 0,
             registrations: 0,
             device_allocs: 0,
-            device_bytes: 0,
             streams: 0,
             events: 0,
             modules: 0,
@@ -115,8 +104,6 @@ impl Counters {
             freed_under_a_kernel: 0,
             ended_with_their_context: 0,
             overruns: 0,
-            unended_waits: 0,
-            last_launch: Launch { grid: [0; 3], block: [0; 3], shared_bytes: 0 },
             calls: [0; FUNCTIONS],
             refused: [0; FUNCTIONS],
         }

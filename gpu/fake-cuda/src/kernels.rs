@@ -3,7 +3,7 @@
 
 use crate::{
     Launch, code,
-    ptx::{Entry, Grid, Progress, Window},
+    ptx::{Entry, Progress, Window},
     state::{Answer, Handle, State},
 };
 use std::{collections::BTreeSet, ffi::c_void, ptr, sync::Arc};
@@ -38,7 +38,7 @@ impl Kernel {
         state: &State,
         context: Handle,
     ) -> Answer<Self> {
-        if params.is_null() && !entry.params().is_empty() {
+        if params.is_null() && !entry.params.is_empty() {
             return Err(code::INVALID_VALUE);
         }
         let value = |(index, len_bytes): (usize, &usize)| {
@@ -53,15 +53,15 @@ impl Kernel {
             unsafe { ptr::copy_nonoverlapping(at.cast(), bytes.as_mut_ptr(), *len_bytes) };
             Ok(u64::from_le_bytes(bytes))
         };
-        let params = entry.params().iter().enumerate().map(value).collect::<Answer<Vec<_>>>()?;
-        let progress = entry.start(Grid { blocks: launch.grid, threads: launch.block });
+        let params = entry.params.iter().enumerate().map(value).collect::<Answer<Vec<_>>>()?;
+        let progress = entry.start(launch);
         let blocks = params.iter().filter_map(|addr| state.block(context, *addr)).collect();
         Ok(Self { entry, progress, params, blocks })
     }
 
     /// May it wait for the CPU?
     pub(crate) fn waits(&self) -> bool {
-        self.entry.waits()
+        self.entry.waits
     }
 
     pub(crate) const fn blocks(&self) -> &BTreeSet<(u64, u64)> {

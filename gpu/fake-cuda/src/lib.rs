@@ -34,6 +34,8 @@ mod memory;
 pub mod ptx;
 mod state;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 pub use self::{
     config::{Config, DEVICES_MAX, Device, FAILURES_MAX, Failure, LateError},

@@ -127,21 +127,10 @@ impl Memory {
         self.freed.into_iter().for_each(Mapping::unmap);
     }
 
-    /// Allocations and their bytes, registrations, device allocations and their bytes.
-    pub(crate) fn live(&self) -> ((u64, u64), u64, (u64, u64)) {
-        let allocs: Vec<_> = self
-            .host
-            .values()
-            .filter(|block| block.mapping.is_some())
-            .map(|block| block.len as u64)
-            .collect();
-        let registrations = self.host.len() - allocs.len();
-        let bytes = self.device.values().map(|block| block.bytes.len() as u64).sum();
-        (
-            (allocs.len() as u64, allocs.iter().sum()),
-            registrations as u64,
-            (self.device.len() as u64, bytes),
-        )
+    /// How many live allocations and registrations of pinned memory there are.
+    pub(crate) fn live(&self) -> (u64, u64) {
+        let allocs = self.host.values().filter(|block| block.mapping.is_some()).count();
+        (allocs as u64, (self.host.len() - allocs) as u64)
     }
 
     pub(crate) fn pinned_bytes(&self) -> u64 {
@@ -254,80 +243,35 @@ impl Memory {
         Ok(base)
     }
 
-    /// The block that has all `len` bytes from this device address, for `context`: its own, or one
-    /// that `reaches` lets it use.
-    pub(crate) fn find(
-        &self,
-        addr: u64,
-        len: u64,
-        context: Handle,
-        reaches: &dyn Fn(&HostBlock) -> bool,
-    ) -> Option<Found<'_>> {
-        let within = |base: u64, block_len: u64| {
+    /// The block that has all `len` bytes from this device address.
+    pub(crate) fn find(&self, addr: u64, len: u64) -> Option<Found<'_>> {
+        let within = |found: &Found<'_>| {
+            let (base, block_len) = found.range();
             addr >= base && addr - base < block_len && len <= block_len - (addr - base)
         };
-        if let Some((base, block)) = self.device.range(..=addr).next_back()
-            && within(*base, block.bytes.len() as u64)
-        {
-            return (block.context == context).then_some(Found::Device(*base, block));
-        }
-        let block = self.host.values().find(|block| within(block.device_base, block.len as u64))?;
-        reaches(block).then_some(Found::Host(block))
-    }
-
-    /// The block that a device address, or the CPU address of pinned memory, is in.
-    pub(crate) fn find_any(&self, addr: u64) -> Option<Found<'_>> {
-        let (base, block) = self.device.range(..=addr).next_back().unzip();
-        if let (Some(base), Some(block)) = (base, block)
-            && addr - base < block.bytes.len() as u64
-        {
-            return Some(Found::Device(*base, block));
-        }
-        let by_device = self
-            .host
-            .values()
-            .find(|block| addr.wrapping_sub(block.device_base) < block.len as u64);
-        by_device.or_else(|| self.host_block(usize::try_from(addr).ok()?, 1)).map(Found::Host)
+        let device = self.device.range(..=addr).next_back();
+        let device = device.map(|(base, block)| Found::Device(*base, block)).filter(within);
+        device.or_else(|| self.host.values().map(Found::Host).find(within))
     }
 
     /// `len` bytes at a block that was found.
     pub(crate) fn read(found: Found<'_>, addr: u64, len: usize) -> Vec<u8> {
+        let at = usize::try_from(addr - found.range().0).unwrap_or(usize::MAX);
         match found {
-            Found::Device(base, block) => {
-                let at = usize::try_from(addr - base).unwrap_or(usize::MAX);
+            Found::Device(_, block) => {
                 block.bytes.get(at..).and_then(|rest| rest.get(..len)).unwrap_or_default().to_vec()
             }
-            Found::Host(block) => {
-                read_host(block.base + usize::try_from(addr - block.device_base).unwrap_or(0), len)
-            }
+            Found::Host(block) => read_host(block.base + at, len),
         }
     }
 
-    /// Writes at a device address that `find` finds.
-    pub(crate) fn write(
-        &mut self,
-        addr: u64,
-        bytes: &[u8],
-        context: Handle,
-        reaches: &dyn Fn(&HostBlock) -> bool,
-    ) -> Answer {
-        match self.find(addr, bytes.len() as u64, context, reaches).ok_or(code::ILLEGAL_ADDRESS)? {
-            Found::Host(block) => write_host(
-                block.base + usize::try_from(addr - block.device_base).unwrap_or(0),
-                bytes,
-            ),
-            Found::Device(base, _) => {
-                let at = usize::try_from(addr - base).unwrap_or(usize::MAX);
-                let block = self.device.get_mut(&base).ok_or(code::ILLEGAL_ADDRESS)?;
-                block
-                    .bytes
-                    .get_mut(at..)
-                    .and_then(|rest| rest.get_mut(..bytes.len()))
-                    .unwrap_or_default()
-                    .copy_from_slice(bytes);
-            }
-        }
-        Ok(())
+    /// Writes device memory: the block at `base`, from byte `at` on.
+    pub(crate) fn write_device(&mut self, base: u64, at: usize, bytes: &[u8]) {
+        let block = self.device.get_mut(&base);
+        block
+            .and_then(|block| block.bytes.get_mut(at..)?.get_mut(..bytes.len()))
+            .unwrap_or_default()
+            .copy_from_slice(bytes);
     }
 
     /// All of a context's memory ends. How many blocks there were, and how many were written

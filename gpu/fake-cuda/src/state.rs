@@ -10,7 +10,7 @@ use crate::{
 };
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
 };
 
 /// The answer of a call: nothing, or the code of an error.
@@ -63,7 +63,7 @@ pub(crate) struct Loaded {
     pub(crate) entry: Arc<Entry>,
 }
 
-static STATE: Mutex<State> = Mutex::new(State::new(1));
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| Mutex::new(State::new(1)));
 
 pub(crate) fn lock() -> MutexGuard<'static, State> {
     // A call that panicked would have ended the process.
@@ -83,13 +83,13 @@ pub(crate) fn call(
 }
 
 impl State {
-    const fn new(epoch: u64) -> Self {
+    fn new(epoch: u64) -> Self {
         Self {
-            config: Config::new(),
+            config: Config::default(),
             epoch,
             initialised: false,
             counters: Counters::new(),
-            contexts: Contexts::new(),
+            contexts: Contexts::default(),
             streams: BTreeMap::new(),
             events: BTreeMap::new(),
             modules: BTreeMap::new(),
@@ -258,11 +258,9 @@ impl State {
 
     pub(crate) fn counted(&self) -> Counters {
         let mut counters = self.counters;
-        let (host, registrations, device) = self.memory.live();
-        (counters.host_allocs, counters.host_bytes) = host;
-        counters.registrations = registrations;
-        (counters.device_allocs, counters.device_bytes) = device;
+        (counters.host_allocs, counters.registrations) = self.memory.live();
         let count = |len: usize| len as u64;
+        counters.device_allocs = count(self.memory.device.len());
         let nulls: Vec<_> = self.contexts.nulls().collect();
         counters.streams = count(
             self.streams

@@ -1,6 +1,6 @@
 //! Drivers, GPUs, contexts, threads.
 
-use super::{block, clean, code, current, driver, function, load};
+use super::{block, clean, code, current, driver, function, load, opened};
 use contigo::{
     Align, Error, Region,
     cuda::{Cuda, CudaHost, Gpu},
@@ -134,8 +134,7 @@ type One = unsafe extern "C" fn(*mut c_void) -> i32;
 
 #[test]
 fn a_thread_needs_no_context_and_keeps_its_own() {
-    let (controls, cuda) = driver(&Config::default());
-    let gpu = Gpu::primary(&cuda, 0).unwrap();
+    let (_controls, gpu) = opened(&Config::default());
     assert!(current().is_null(), "the primary context is current on no thread until it is used");
     thread::scope(|scope| {
         for _ in 0..4 {
@@ -156,8 +155,6 @@ fn a_thread_needs_no_context_and_keeps_its_own() {
     assert_eq!(current(), other, "the thread keeps its context");
     // SAFETY: made above.
     assert_eq!(unsafe { function::<One>("cuCtxDestroy_v2")(other) }, 0);
-    drop(gpu);
-    clean(&controls);
 }
 
 #[test]

@@ -1,10 +1,7 @@
-//! NVIDIA's `cuda.h`, compiled, says the same as three tables: the runtime's
-//! (`runtime/core/src/cuda/abi.rs`), the stand-in's, and that of the tests on a GPU. Every name,
-//! every parameter and every number is compared. `tests/cuda/get` puts the headers into the cache.
+//! NVIDIA's `cuda.h`, compiled, says the same as the runtime's table
+//! (`runtime/core/src/cuda/abi.rs`), which is read as text: every name, every parameter and every
+//! number is compared. `tests/cuda/get` puts the headers into the cache.
 
-mod source;
-
-use self::source::{Constant, aliases, constants, documented, table};
 use contigo::cuda::code_name;
 use contigo_testkit::{emulated, nvidia};
 use std::{
@@ -16,25 +13,11 @@ use std::{
 };
 
 const ABI: &str = include_str!("../../../runtime/core/src/cuda/abi.rs");
-const STAND_IN: [&str; 5] = [
-    concat!(
-        include_str!("../../../gpu/fake-cuda/src/exports/mod.rs"),
-        include_str!("../../../gpu/fake-cuda/src/lib.rs")
-    ),
-    include_str!("../../../gpu/fake-cuda/src/exports/context.rs"),
-    include_str!("../../../gpu/fake-cuda/src/exports/device.rs"),
-    concat!(
-        include_str!("../../../gpu/fake-cuda/src/exports/memory.rs"),
-        include_str!("../../../gpu/fake-cuda/src/exports/stream.rs")
-    ),
-    include_str!("../../../gpu/fake-cuda/src/exports/module.rs"),
-];
 /// Those that `tests/cuda/get` gets.
 const VERSIONS: [&str; 3] = ["11.8", "12.9", "13.5"];
-const ON_A_GPU: &str = include_str!("../gpu/libcuda.rs");
 
 /// The types of `abi.rs`, as `cuda.h` calls them.
-const TYPES: [(&str, &str); 18] = [
+const TYPES: [(&str, &str); 17] = [
     ("c_char", "char"),
     ("c_int", "int"),
     ("c_uint", "unsigned int"),
@@ -52,7 +35,6 @@ const TYPES: [(&str, &str); 18] = [
     ("CuDeviceAttribute", "CUdevice_attribute"),
     ("CuPointerAttribute", "CUpointer_attribute"),
     ("CuJitOption", "CUjit_option"),
-    ("Code", "CUresult"),
 ];
 
 /// A Rust type in C.
@@ -63,48 +45,79 @@ fn in_c(rust: &str) -> String {
     if let Some(to) = rust.strip_prefix("*const ") {
         return format!("{} const *", in_c(to));
     }
-    TYPES
-        .iter()
-        .find(|(name, _)| *name == rust)
-        .unwrap_or_else(|| panic!("{rust} has no name in C"))
-        .1
-        .to_owned()
+    let known = TYPES.iter().find(|(name, _)| *name == rust);
+    known.unwrap_or_else(|| panic!("{rust} has no name in C")).1.to_owned()
 }
 
-/// The names in `cuda.h` of a number of ours.
-fn numbers(constant: &Constant<'_>) -> Vec<String> {
-    let names: &[&str] = match (constant.module, constant.name) {
-        ("attribute", "END") => &["CU_DEVICE_ATTRIBUTE_MAX"],
-        ("attribute", name) => return vec![format!("CU_DEVICE_ATTRIBUTE_{name}")],
-        ("pointer", "HOST") => &["CU_MEMORYTYPE_HOST"],
-        ("pointer", name) => return vec![format!("CU_POINTER_ATTRIBUTE_{name}")],
-        (_, "PORTABLE") => &["CU_MEMHOSTALLOC_PORTABLE", "CU_MEMHOSTREGISTER_PORTABLE"],
-        (_, "DEVICE_MAP") => &["CU_MEMHOSTALLOC_DEVICEMAP", "CU_MEMHOSTREGISTER_DEVICEMAP"],
-        (_, "WRITE_COMBINED") => &["CU_MEMHOSTALLOC_WRITECOMBINED"],
-        (_, "ALLOC_FLAGS") => &[
-            "(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)",
-        ],
-        (_, "REGISTER_UNSUPPORTED") => {
-            &["(CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)"]
+/// The names in `cuda.h` of a constant, by the module that it is in and its name.
+fn names_in_c(module: &str, name: &str) -> Vec<String> {
+    match (module, name) {
+        ("pointer", "HOST") => vec!["CU_MEMORYTYPE_HOST".into()],
+        ("pointer", name) => vec![format!("CU_POINTER_ATTRIBUTE_{name}")],
+        ("attribute", name) => vec![format!("CU_DEVICE_ATTRIBUTE_{name}")],
+        (_, "PORTABLE") => {
+            vec!["CU_MEMHOSTALLOC_PORTABLE".into(), "CU_MEMHOSTREGISTER_PORTABLE".into()]
         }
-        (_, "NON_BLOCKING") => &["CU_STREAM_NON_BLOCKING"],
-        (_, "DISABLE_TIMING") => &["CU_EVENT_DISABLE_TIMING"],
-        (_, "EVENT_FLAGS") => {
-            &["(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)"]
+        (_, "DEVICE_MAP") => {
+            vec!["CU_MEMHOSTALLOC_DEVICEMAP".into(), "CU_MEMHOSTREGISTER_DEVICEMAP".into()]
         }
-        (_, "FLAGS") => &["CU_CTX_FLAGS_MASK"],
-        (_, "SCHED_MASK") => &["CU_CTX_SCHED_MASK"],
-        (_, "JIT_OPTIONS") => &["CU_JIT_NUM_OPTIONS"],
-        ("code", "SUCCESS") => &["CUDA_SUCCESS"],
-        ("code", name) | (_, name @ ("NOT_READY" | "INVALID_CONTEXT")) => {
-            return vec![format!("CUDA_ERROR_{name}")];
-        }
-        (_, name) if ["JIT_", "STREAM_", "EVENT_"].iter().any(|kind| name.starts_with(kind)) => {
-            return vec![format!("CU_{name}")];
-        }
-        _ => &[],
+        (_, "WRITE_COMBINED") => vec!["CU_MEMHOSTALLOC_WRITECOMBINED".into()],
+        (_, "NON_BLOCKING") => vec!["CU_STREAM_NON_BLOCKING".into()],
+        (_, "DISABLE_TIMING") => vec!["CU_EVENT_DISABLE_TIMING".into()],
+        (_, name @ ("NOT_READY" | "INVALID_CONTEXT")) => vec![format!("CUDA_ERROR_{name}")],
+        (_, name) => vec![format!("CU_{name}")],
+    }
+}
+
+/// The text between the first `from` and the `to` after it.
+fn between<'t>(text: &'t str, from: &str, to: &str) -> &'t str {
+    let found = text.split_once(from).and_then(|(_, rest)| rest.split_once(to));
+    found.unwrap_or_else(|| panic!("no {from:?} … {to:?}")).0
+}
+
+/// The parts of a list, without the comma after the last.
+fn list(text: &str) -> Vec<&str> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+/// The entries of the table, `name: [c"cuNewest", c"cuOlder"](types);`: names and types of each.
+fn table() -> Vec<(Vec<String>, Vec<String>)> {
+    let lines = between(ABI, "\nfunctions! {\n", "\n}\n").lines();
+    let code: String = lines.filter(|line| !line.trim().starts_with("///")).collect();
+    let entries = code.split(';').map(str::trim).filter(|entry| !entry.is_empty());
+    let entry = |entry: &str| {
+        let names = list(between(entry, "[", "]"));
+        let names = names.iter().map(|name| between(name, "c\"", "\"").to_owned()).collect();
+        (names, list(between(entry, "](", ")")).into_iter().map(in_c).collect())
     };
-    names.iter().map(|&name| name.to_owned()).collect()
+    entries.map(entry).collect()
+}
+
+/// Every `const NAME: TYPE = VALUE;`, which is a line: its names in C, and its value.
+fn constants() -> Vec<(Vec<String>, &'static str)> {
+    let (mut module, mut found) = ("", Vec::new());
+    for line in ABI.lines() {
+        if let Some((_, name)) = line.split_once("mod ") {
+            module = name.strip_suffix(" {").unwrap_or(module);
+        } else if line == "}" {
+            module = "";
+        } else if let Some((before, rest)) = line.trim().split_once("const ")
+            && before.starts_with("pub")
+            && !rest.starts_with("fn ")
+        {
+            let (name, rest) = rest.split_once(": ").unwrap();
+            found.push((names_in_c(module, name), between(rest, " = ", ";")));
+        }
+    }
+    found
+}
+
+/// `type Name = Other;`, each.
+fn aliases() -> Vec<(&'static str, &'static str)> {
+    let defined = ABI.lines().filter_map(|line| line.strip_prefix("pub(super) type "));
+    defined
+        .map(|rest| rest.strip_suffix(';').and_then(|rest| rest.split_once(" = ")).unwrap())
+        .collect()
 }
 
 /// The headers, or none, with the reason said, where `test` cannot run. Where one of them is not
@@ -117,12 +130,9 @@ fn headers(test: &str) -> Vec<PathBuf> {
         None if compiler.is_err() => "there is no C compiler (cc) here".into(),
         None if found.is_empty() => nvidia::NOT_HERE.into(),
         None => {
-            for version in VERSIONS.into_iter().filter(|version| of_cuda(version, &found).is_none())
-            {
-                emulated::skipped(
-                    &format!("cuda header::{test}, CUDA {version}"),
-                    nvidia::NOT_HERE,
-                );
+            for version in VERSIONS.iter().filter(|version| of_cuda(version, &found).is_none()) {
+                let test = format!("cuda header::{test}, CUDA {version}");
+                emulated::skipped(&test, nvidia::NOT_HERE);
             }
             return found;
         }
@@ -133,78 +143,59 @@ fn headers(test: &str) -> Vec<PathBuf> {
 
 /// One of the headers.
 fn of_cuda<'h>(version: &str, headers: &'h [PathBuf]) -> Option<&'h PathBuf> {
-    headers.iter().find(|header| {
-        header.parent().and_then(Path::file_name).unwrap().to_string_lossy().starts_with(version)
-    })
+    let folder =
+        |header: &&PathBuf| header.parent().and_then(Path::file_name).map(|name| name.to_owned());
+    headers.iter().find(|header| folder(header).unwrap().to_string_lossy().starts_with(version))
 }
 
 /// Compiles assertions of C with the header.
 fn compile(header: &Path, before: &str, asserts: &str) {
+    const SAME: &str = "#define SAME(f, ...) _Static_assert(__builtin_types_compatible_p(\
+                        __typeof__(f), CUresult (__VA_ARGS__)), #f)";
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("check.c");
-    let same = "#define SAME(f, ...) _Static_assert(__builtin_types_compatible_p(__typeof__(f), CUresult (__VA_ARGS__)), #f)\n";
-    fs::write(&file, format!("{before}\n#include \"{}\"\n{same}{asserts}", header.display()))
-        .unwrap();
-    let output = Command::new("cc")
-        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"])
-        .arg(&file)
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}: {}",
-        header.display(),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let text = format!("{before}\n#include \"{}\"\n{SAME}\n{asserts}", header.display());
+    fs::write(&file, text).unwrap();
+    let options = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"];
+    let output = Command::new("cc").args(options).arg(&file).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", header.display());
 }
-
-/// Turns off the macros that rename functions, and declares the old ones too.
-const NO_MACROS: &str = "#define __CUDA_API_VERSION_INTERNAL";
 
 #[test]
 fn the_runtime_s_table_is_the_header_s() {
+    /// Turns off the macros that rename functions, and declares the old ones too.
+    const NO_MACROS: &str = "#define __CUDA_API_VERSION_INTERNAL";
+    let mut declared = String::new();
+    let mut chosen = "#define TEXT(x) #x\n#define CHOSEN(x) TEXT(x)\n".to_owned();
+    for (name, rust) in aliases() {
+        let (c, size) = (in_c(name), if rust == "c_int" { 4 } else { 8 });
+        writeln!(declared, "_Static_assert(sizeof({c}) == {size}, \"{name}\");").unwrap();
+        if rust.starts_with('*') {
+            let function = format!("void *pointer_{name}({c} x)");
+            writeln!(declared, "{function};\n{function} {{ return x; }}").unwrap();
+        }
+    }
+    let table = table();
+    assert_eq!(table.len(), 33, "the runtime's functions, each in the one table that is read");
+    for (names, params) in table {
+        for name in &names {
+            writeln!(declared, "SAME({name}, {});", params.join(", ")).unwrap();
+        }
+        let newest = &names[0];
+        let base = newest.trim_end_matches(|letter: char| letter.is_ascii_digit());
+        let base = base.strip_suffix("_v").unwrap_or(newest);
+        let is_chosen = format!("__builtin_strcmp(CHOSEN({base}), \"{newest}\") == 0");
+        writeln!(chosen, "_Static_assert({is_chosen}, \"{newest}\");").unwrap();
+    }
+    for (names, value) in constants() {
+        for name in names {
+            writeln!(declared, "_Static_assert({name} == {value}, \"{name}\");").unwrap();
+        }
+    }
     for header in headers("the_runtime_s_table_is_the_header_s") {
-        let (mut as_declared, mut as_chosen) =
-            (String::new(), "#define TEXT(x) #x\n#define CHOSEN(x) TEXT(x)\n".to_owned());
-        for (name, rust) in aliases(ABI) {
-            let (c, size) = (in_c(name), if rust == "c_int" { 4 } else { 8 });
-            writeln!(as_declared, "_Static_assert(sizeof({c}) == {size}, \"{name}\");").unwrap();
-            if rust.starts_with('*') {
-                writeln!(
-                    as_declared,
-                    "void *pointer_{name}({c} x);\nvoid *pointer_{name}({c} x) {{ return x; }}"
-                )
-                .unwrap();
-            }
-        }
-        let table = table(ABI);
-        assert_eq!(table.len(), 33, "the runtime's functions, each in the one table that is read");
-        for function in table {
-            let params: Vec<_> = function.params.iter().map(|rust| in_c(rust)).collect();
-            for name in &function.names {
-                writeln!(as_declared, "SAME({name}, {});", params.join(", ")).unwrap();
-            }
-            let newest = &function.names[0];
-            let base = newest
-                .trim_end_matches(|letter: char| letter.is_ascii_digit())
-                .strip_suffix("_v")
-                .unwrap_or(newest);
-            writeln!(
-                as_chosen,
-                "_Static_assert(__builtin_strcmp(CHOSEN({base}), \"{newest}\") == 0, \"{newest}\");"
-            )
-            .unwrap();
-        }
-        for constant in constants(ABI) {
-            let names = numbers(&constant);
-            assert!(!names.is_empty(), "{constant:?} has no name in C");
-            for name in names {
-                writeln!(as_declared, "_Static_assert({name} == {}, \"{name}\");", constant.value)
-                    .unwrap();
-            }
-        }
-        compile(&header, NO_MACROS, &as_declared);
-        compile(&header, "", &as_chosen);
+        compile(&header, NO_MACROS, &declared);
+        compile(&header, "", &chosen);
     }
 }
 
@@ -212,17 +203,12 @@ fn the_runtime_s_table_is_the_header_s() {
 fn results(header: &Path) -> BTreeMap<i32, String> {
     let output = Command::new("cc").args(["-E", "-P"]).arg(header).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let (_, rest) = text.split_once("typedef enum cudaError_enum {").unwrap();
-    let (body, _) = rest.split_once("} CUresult;").unwrap();
-    let entry = |entry: &str| {
-        entry
-            .split_once('=')
-            .map(|(name, value)| (value.trim().parse().unwrap(), name.trim().to_owned()))
+    let entries = list(between(&text, "typedef enum cudaError_enum {", "} CUresult;"));
+    let entry = |entry: &&str| {
+        let (name, value) = entry.split_once('=').unwrap();
+        (value.trim().parse().unwrap(), name.trim().to_owned())
     };
-    body.split(',')
-        .filter(|entry| !entry.trim().is_empty())
-        .map(|text| entry(text).unwrap())
-        .collect()
+    entries.iter().map(entry).collect()
 }
 
 #[test]
@@ -240,67 +226,5 @@ fn results_are_the_newest_header_s_and_no_others() {
         for (code, name) in results(header) {
             assert_eq!(code_name(code), name, "{}", header.display());
         }
-    }
-}
-
-/// The stand-in is CUDA 12's, and what the tests on a GPU call is the same in every one. Their
-/// types are our own: width and number are compared.
-#[test]
-fn cuda_declarations_match_the_header() {
-    let headers = headers("cuda_declarations_match_the_header");
-    let Some(header) = of_cuda("12.9", &headers) else { return };
-    let (mut asserts, mut exported) = (String::new(), Vec::new());
-    for (index, text) in STAND_IN.into_iter().chain([ON_A_GPU]).enumerate() {
-        for function in documented(text) {
-            let name = function.name;
-            let declared = if function.declared.is_empty() {
-                "void".into()
-            } else {
-                function.declared.join(", ")
-            };
-            writeln!(asserts, "SAME({name}, {declared});").unwrap();
-            assert_eq!(function.declared.len(), function.rust.len(), "{function:?}");
-            for (declared, rust) in function.declared.iter().zip(&function.rust) {
-                let c = declared
-                    .trim_end_matches(|letter: char| letter.is_alphanumeric() || letter == '_');
-                writeln!(
-                    asserts,
-                    "_Static_assert(sizeof({c}) == {}, \"{name}: {declared}\");",
-                    width_bytes(rust)
-                )
-                .unwrap();
-            }
-            exported.extend((index < STAND_IN.len()).then_some(name));
-        }
-    }
-    for text in STAND_IN {
-        for constant in constants(text) {
-            numbers(&constant).iter().for_each(|name| {
-                writeln!(asserts, "_Static_assert({name} == {}, \"{name}\");", constant.value)
-                    .unwrap()
-            });
-        }
-    }
-    compile(header, NO_MACROS, &asserts);
-    let mut all: Vec<_> = fake_cuda::Function::ALL.iter().map(|function| function.name()).collect();
-    all.sort_unstable();
-    exported.sort_unstable();
-    assert_eq!(exported, all, "each is declared in its comment");
-    let declared = documented(ON_A_GPU).len();
-    assert_eq!(declared, ON_A_GPU.matches("    fn cu").count(), "each is declared in its comment");
-}
-
-/// How many bytes a parameter of the stand-in's, or of a function type, has.
-fn width_bytes(rust: &str) -> usize {
-    match rust.rsplit_once(": ").map_or(rust, |(_, rust)| rust) {
-        "u8" => 1,
-        "u32" | "c_int" | "c_uint" | "Code" => 4,
-        rust if rust.starts_with('*')
-            || rust.starts_with("Out<")
-            || ["Handle", "usize", "u64"].contains(&rust) =>
-        {
-            8
-        }
-        rust => panic!("how wide is {rust}?"),
     }
 }

@@ -1,6 +1,6 @@
 //! Pinned memory: alignment, both views, registration; nothing leaked by whatever fails.
 
-use super::{block, clean, code, driver, function};
+use super::{block, code, driver, function, opened};
 use contigo::{
     Align, Backend, Bus, DevAddr, Error, Region,
     cuda::{CudaHost, Gpu},
@@ -14,12 +14,11 @@ fn both_views_have_the_asked_alignment() {
     // How the driver's pointers are aligned: only odd multiples of this.
     for host_alignment in [16, 32, 64, 256, 4096] {
         for offset in [0, 0x10_0000_0000] {
-            let (controls, cuda) = driver(&Config {
+            let (_controls, gpu) = opened(&Config {
                 host_alignment,
                 device_pointer_offset: offset,
                 ..Config::default()
             });
-            let gpu = Gpu::primary(&cuda, 0).unwrap();
             for align in [Align::MIN, Align::LINE, Align::DLPACK, Align::PAGE] {
                 for (len_bytes, whole_bytes) in
                     [(1, 64), (64, 64), (4_095, 4_096), (100_000, 100_032)]
@@ -50,27 +49,21 @@ fn both_views_have_the_asked_alignment() {
                     );
                 }
             }
-            drop(gpu);
-            clean(&controls);
         }
     }
 }
 
 #[test]
 fn unalignable_view_is_refused() {
-    let (controls, cuda) =
-        driver(&Config { device_pointer_offset: 0x10_0000_0020, ..Config::default() });
-    let gpu = Gpu::primary(&cuda, 0).unwrap();
+    let (_controls, gpu) =
+        opened(&Config { device_pointer_offset: 0x10_0000_0020, ..Config::default() });
     let refused = CudaHost::allocate(&gpu, 4096, Align::LINE).unwrap_err();
     assert!(matches!(refused, Error::Misaligned { align_bytes: 64, .. }), "{refused:?}");
-    drop(gpu);
-    clean(&controls);
 }
 
 #[test]
 fn addresses_translate_both_ways() {
-    let (controls, cuda) = driver(&Config::default());
-    let gpu = Gpu::primary(&cuda, 0).unwrap();
+    let (_controls, gpu) = opened(&Config::default());
     let region = Region::new(block(&gpu).unwrap()).unwrap();
     let mut buf = region.alloc(4096, Align::LINE).unwrap();
     let first = buf.as_mut_ptr();
@@ -80,16 +73,11 @@ fn addresses_translate_both_ways() {
         assert_eq!(addr.0, inside.addr() as u64 + 0x10_0000_0000);
         assert_eq!(region.host_ptr_of(&gpu.port(), addr).unwrap().as_ptr(), inside);
     }
-    drop(buf);
-    drop(region);
-    drop(gpu);
-    clean(&controls);
 }
 
 #[test]
 fn write_combined_is_what_the_driver_is_told() {
-    let (controls, cuda) = driver(&Config::default());
-    let gpu = Gpu::primary(&cuda, 0).unwrap();
+    let (_controls, gpu) = opened(&Config::default());
     type GetFlags = unsafe extern "C" fn(*mut u32, *const u8) -> i32;
     for write_combined in [0, 4] {
         // SAFETY: no other thread sees it.
@@ -127,14 +115,11 @@ fn write_combined_is_what_the_driver_is_told() {
         // SAFETY: retained above.
         assert_eq!(unsafe { release(0) }, 0);
     }
-    drop(gpu);
-    clean(&controls);
 }
 
 #[test]
 fn lengths_that_no_memory_has_are_refused() {
-    let (controls, cuda) = driver(&Config { pinned_limit_bytes: 1 << 20, ..Config::default() });
-    let gpu = Gpu::primary(&cuda, 0).unwrap();
+    let (_controls, gpu) = opened(&Config { pinned_limit_bytes: 1 << 20, ..Config::default() });
     for len_bytes in [0, usize::MAX, isize::MAX as usize] {
         let refused = CudaHost::allocate(&gpu, len_bytes, Align::LINE).unwrap_err();
         assert!(
@@ -150,8 +135,6 @@ fn lengths_that_no_memory_has_are_refused() {
     let refused = CudaHost::allocate(&gpu, 2 << 20, Align::LINE).unwrap_err();
     assert_eq!(code(refused), ("cuMemHostAlloc", answers::OUT_OF_MEMORY));
     assert_eq!(refused.to_string(), "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)");
-    drop(gpu);
-    clean(&controls);
 }
 
 /// Memory of the program's own, for ever.
@@ -166,8 +149,7 @@ fn own(len_bytes: usize) -> &'static mut [u8] {
 fn own_memory_registers_and_comes_back() {
     for can_use_host_pointer_for_registered_mem in [false, true] {
         let device = Device { can_use_host_pointer_for_registered_mem, ..Device::default() };
-        let (controls, cuda) = driver(&Config::default().with_devices(1, device));
-        let gpu = Gpu::primary(&cuda, 0).unwrap();
+        let (_controls, gpu) = opened(&Config::default().with_devices(1, device));
         assert_eq!(
             gpu.facts().host_pointer_for_registered,
             can_use_host_pointer_for_registered_mem
@@ -188,10 +170,6 @@ fn own_memory_registers_and_comes_back() {
         let region = Region::new(CudaHost::register(&gpu, back).unwrap()).unwrap();
         let buf = region.alloc(64, Align::LINE).unwrap();
         assert_eq!(buf.view::<u8>().unwrap()[0], 7, "its bytes are kept");
-        drop(buf);
-        drop(region);
-        drop(gpu);
-        clean(&controls);
     }
 }
 
@@ -200,7 +178,7 @@ fn unregistrable_memory_comes_back() {
     let (controls, cuda) = driver(&Config::default());
     let gpu = Gpu::primary(&cuda, 0).unwrap();
     let memory = own(4096);
-    let (first, len_bytes) = (memory.as_mut_ptr(), memory.len());
+    let len_bytes = memory.len();
     let registered = CudaHost::register(&gpu, memory).unwrap();
     // SAFETY: registered already, which is what is tried: nothing is done to it.
     let again =
@@ -230,7 +208,6 @@ fn unregistrable_memory_comes_back() {
         ),
         (0, 0, 0)
     );
-    let _ = first;
 
     let device = Device { host_register_supported: false, ..Device::default() };
     controls.configure(&Config::default().with_devices(1, device));

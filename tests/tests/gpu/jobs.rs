@@ -3,72 +3,22 @@
 
 use super::{
     alone,
+    products::{OPERAND_BYTES, products},
     raw::{self, Raw},
     say,
 };
 use contigo::{
-    Align, Driver, Error, Pool, Queue, Region,
+    Align, Error, Pool, Queue, Region,
     cuda::{CudaHost, Gpu, Log},
 };
 use contigo_gemm8::cuda::Gemm8Module;
-use contigo_gemm8::{Gemm, Output, requantize};
+use contigo_gemm8::{Gemm, Output};
 use contigo_testkit::emulated::skipped;
-use fastrand::Rng;
 use std::{env, fs, thread, time::Duration};
 
 const LIMIT: Duration = Duration::from_secs(10);
-/// The largest operand of [`products`], and room for four of them.
-const OPERAND_BYTES: usize = 16_384;
+/// Room for four operands.
 const POOL_BYTES: usize = 4 * OPERAND_BYTES;
-
-/// Random products on `queue`, every element compared.
-fn products(queue: &mut Queue<impl Driver>, pool: &Pool, jobs: u32, seed: u64) {
-    let mut rng = Rng::with_seed(seed);
-    for job in 0..jobs {
-        let output = match job % 3 {
-            0 => Output::Int32 { relu: rng.bool() },
-            _ => Output::Int8 { relu: rng.bool(), shift: rng.u32(0..=31) },
-        };
-        let args =
-            Gemm { m: rng.u32(1..=16), n: 16 * rng.u32(1..=8), k: 16 * rng.u32(1..=8), output };
-        let [a_bytes, b_bytes, bias_bytes, c_bytes] =
-            args.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
-        let [mut a, mut b, mut bias, c] = [(); 4].map(|()| pool.take().unwrap());
-        let (mut left, mut right, mut add) =
-            (vec![0_i8; a_bytes], vec![0_i8; b_bytes], vec![0_i32; bias_bytes / 4]);
-        left.fill_with(|| rng.i8(..));
-        right.fill_with(|| rng.i8(..));
-        add.fill_with(|| rng.i32(..));
-        a.view_at_mut::<i8>(..a_bytes).unwrap().copy_from_slice(&left);
-        b.view_at_mut::<i8>(..b_bytes).unwrap().copy_from_slice(&right);
-        bias.view_at_mut::<i32>(..bias_bytes).unwrap().copy_from_slice(&add);
-        let operands = [
-            a.to_device(..a_bytes),
-            b.to_device(..b_bytes),
-            bias.to_device(..bias_bytes),
-            c.from_device(..c_bytes),
-        ];
-        let [.., c] = queue.run(operands, &args.words(), LIMIT).unwrap().buffers;
-        let (n, k, element_bytes) =
-            (args.n as usize, args.k as usize, usize::try_from(output.element_bytes()).unwrap());
-        for (index, found) in c.view_at::<u8>(..c_bytes).unwrap().chunks(element_bytes).enumerate()
-        {
-            let (row, column) = (index / n, index % n);
-            let products =
-                left.iter().skip(row * k).take(k).zip(right.iter().skip(column).step_by(n));
-            let bias = add.get(column).copied().unwrap();
-            let sum = products.fold(bias, |sum, (left, right)| {
-                sum.wrapping_add(i32::from(*left) * i32::from(*right))
-            });
-            let expected = requantize(sum, output).to_le_bytes();
-            assert_eq!(
-                Some(found),
-                expected.get(..element_bytes),
-                "{args:?}, row {row}, column {column}"
-            );
-        }
-    }
-}
 
 fn with_pool(gpu: &Gpu, act: impl FnOnce(&Pool)) {
     pool_in(CudaHost::allocate(gpu, POOL_BYTES, Align::DLPACK).unwrap(), act);
@@ -81,29 +31,31 @@ fn pool_in(memory: CudaHost, act: impl FnOnce(&Pool)) {
 
 #[test]
 fn products_are_exact_with_and_without_copy() {
-    let Some((gpu, _alone)) = alone("products_are_exact_with_and_without_copy") else {
+    let Some((gpu, _alone)) = alone() else {
         return;
     };
     let mut log = Log::new();
     let module = Gemm8Module::load(gpu, &mut log).unwrap_or_else(|error| panic!("{error}: {log}"));
     with_pool(gpu, |pool| {
-        products(&mut Queue::new(module.kernel().unwrap(), 1).unwrap(), pool, 2_000, 11)
+        products(&mut Queue::new(module.kernel().unwrap(), 1).unwrap(), pool, 2_000, 11);
     });
     let copying = module.copying([OPERAND_BYTES; 4]).unwrap();
-    with_pool(gpu, |pool| products(&mut Queue::new(copying, 1).unwrap(), pool, 2_000, 11));
+    with_pool(gpu, |pool| {
+        products(&mut Queue::new(copying, 1).unwrap(), pool, 2_000, 11);
+    });
 }
 
 /// Each thread has a queue and a pool of its own, and never makes a context current.
 #[test]
 fn queues_of_two_threads_are_right_bit_for_bit() {
-    let Some((gpu, _alone)) = alone("queues_of_two_threads_are_right_bit_for_bit") else { return };
+    let Some((gpu, _alone)) = alone() else { return };
     let module = Gemm8Module::load(gpu, &mut Log::new()).unwrap();
     let threads = [21, 22].map(|seed| {
         let module = module.clone();
         thread::spawn(move || {
             assert!(raw::current().is_null(), "a new thread has none");
             with_pool(gpu, |pool| {
-                products(&mut Queue::new(module.kernel().unwrap(), 1).unwrap(), pool, 1_000, seed)
+                products(&mut Queue::new(module.kernel().unwrap(), 1).unwrap(), pool, 1_000, seed);
             });
             assert!(raw::current().is_null(), "the runtime has left one");
         })
@@ -118,7 +70,7 @@ fn registered_memory_is_exact_uncopied() {
     const PAGE_BYTES: usize = 4096;
     /// `CUDA_ERROR_NOT_SUPPORTED`: some integrated GPUs below compute capability 7.2.
     const NOT_SUPPORTED: i32 = 801;
-    let Some((gpu, _alone)) = alone(NAME) else { return };
+    let Some((gpu, _alone)) = alone() else { return };
     let whole = Vec::leak(vec![0x5A_u8; POOL_BYTES + PAGE_BYTES]);
     let skip = whole.as_ptr().align_offset(PAGE_BYTES);
     let own = whole.get_mut(skip..skip + POOL_BYTES).unwrap();
@@ -171,7 +123,7 @@ fn assert_all_is_back(what: &str, before: usize, after: usize, allowed: usize) {
 /// that they leave may be less than is allowed.
 #[test]
 fn a_million_small_jobs_leave_nothing_behind() {
-    let Some((gpu, _alone)) = alone("a_million_small_jobs_leave_nothing_behind") else { return };
+    let Some((gpu, _alone)) = alone() else { return };
     let jobs: u64 =
         env::var("CONTIGO_JOBS").ok().and_then(|jobs| jobs.parse().ok()).unwrap_or(1_000_000);
     let raw = Raw::open();
@@ -218,9 +170,7 @@ fn available_bytes() -> Option<usize> {
 #[test]
 fn opening_and_closing_leaks_nothing() {
     const OTHER_PROGRAMS_BYTES: usize = 256 << 20;
-    let Some((gpu, _alone)) = alone("opening_and_closing_leaks_nothing") else {
-        return;
-    };
+    let Some((gpu, _alone)) = alone() else { return };
     let raw = Raw::open();
     let round = || {
         // SAFETY: no other thread sees it.

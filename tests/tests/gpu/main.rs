@@ -6,6 +6,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "a test that panics has failed; the driver's functions are called beside the runtime"
 )]
 
@@ -13,6 +14,8 @@ mod conformance;
 mod hang;
 mod jobs;
 mod libcuda;
+#[path = "../../../examples/gemm8/tests/products/mod.rs"]
+mod products;
 mod raw;
 
 use contigo::cuda::{Cuda, Gpu};
@@ -20,6 +23,7 @@ use contigo_testkit::emulated::skipped;
 use std::{
     io::{self, Write as _},
     sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    thread,
 };
 
 /// Who uses the GPU: checks side by side, or one test for itself.
@@ -47,12 +51,12 @@ fn beside_others() -> RwLockReadGuard<'static, ()> {
 }
 
 /// The first GPU, for one test at a time, so that free memory and times can be compared; `None`,
-/// and the test's name on standard error, where there is none.
-fn alone(test: &str) -> Option<(&'static Gpu, RwLockWriteGuard<'static, ()>)> {
+/// and this thread's test is skipped, where there is none.
+fn alone() -> Option<(&'static Gpu, RwLockWriteGuard<'static, ()>)> {
     match gpu() {
         Ok(gpu) => Some((gpu, USERS.write().unwrap_or_else(PoisonError::into_inner))),
         Err(why) => {
-            skipped(test, &why);
+            skipped(thread::current().name().unwrap_or("gpu"), &why);
             None
         }
     }

@@ -3,7 +3,10 @@
 
 use super::PTX;
 use contigo_gemm8::{Output, requantize};
-use fake_cuda::ptx::{Grid, Window, parse};
+use fake_cuda::{
+    Launch,
+    ptx::{Window, parse},
+};
 use fastrand::Rng;
 use std::iter;
 
@@ -83,9 +86,10 @@ pub(crate) fn run(jobs: &[Job]) {
     for job in jobs {
         let what = format!("{:?}{:?} on {:?}", job.kernel, job.arguments, job.grid);
         let (name, params, mut windows) = job.launch();
-        let entry = entries.iter().find(|entry| entry.name() == name).unwrap();
+        let entry = entries.iter().find(|entry| entry.name == name).unwrap();
         let [gx, gy, gz, bx, by, bz] = job.grid;
-        let mut progress = entry.start(Grid { blocks: [gx, gy, gz], threads: [bx, by, bz] });
+        let mut progress =
+            entry.start(Launch { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes: 0 });
         assert_eq!(
             entry.run(&mut progress, &params, &mut windows, STATEMENTS_MAX),
             Ok(true),

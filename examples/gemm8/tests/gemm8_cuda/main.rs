@@ -87,25 +87,9 @@ fn bytes_are_moved_and_no_others() {
     run(&byte_jobs(&mut Rng::with_seed(3)));
 }
 
-/// A launcher relies on these: the names, the parameters' widths in order, the oldest GPU and the
-/// oldest driver.
+/// The oldest GPU and the oldest driver.
 #[test]
-fn the_ptx_has_these_kernels() {
-    let mut found = Vec::new();
-    for entry in PTX.split(".visible .entry ").skip(1) {
-        let (name, rest) = entry.split_once('(').unwrap();
-        let parameters = rest.split_once(')').unwrap().0;
-        let types: Vec<_> =
-            parameters.split_whitespace().filter(|word| matches!(*word, ".u32" | ".u64")).collect();
-        assert_eq!(types.len(), parameters.matches(".param").count(), "{parameters}");
-        found.push((name, types.join("")));
-    }
-    let expected = [
-        ("gemm8", ".u64.u64.u64.u64.u32.u32.u32.u32"),
-        ("copy_bytes", ".u64.u64.u64"),
-        ("fill_bytes", ".u64.u32.u64"),
-    ];
-    assert_eq!(found, expected.map(|(name, types)| (name, types.to_owned())));
+fn the_ptx_is_for_every_driver() {
     for line in [".version 6.0", ".target sm_53", ".address_size 64"] {
         assert_eq!(PTX.lines().filter(|found| *found == line).count(), 1, "{line}");
     }

@@ -14,9 +14,8 @@ use std::ffi::c_int;
 const FLAGS: u32 = 0xFF;
 const SCHED_MASK: u32 = 0x7;
 
-/// `CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)`
 #[unsafe(no_mangle)]
-extern "C" fn cuDevicePrimaryCtxRetain(context: Out<'_, Handle>, device: c_int) -> Code {
+pub(crate) extern "C" fn cuDevicePrimaryCtxRetain(context: Out<'_, Handle>, device: c_int) -> Code {
     call(Function::cuDevicePrimaryCtxRetain, Needs::Init, |state, _| {
         let (index, _) = state.device(device)?;
         let context = context.ok_or(code::INVALID_VALUE)?;
@@ -28,9 +27,8 @@ extern "C" fn cuDevicePrimaryCtxRetain(context: Out<'_, Handle>, device: c_int) 
     })
 }
 
-/// `CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)`
 #[unsafe(no_mangle)]
-extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> Code {
+pub(crate) extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> Code {
     call(Function::cuDevicePrimaryCtxRelease_v2, Needs::Init, |state, _| {
         let (index, _) = state.device(device)?;
         let (handle, context) = state
@@ -47,9 +45,12 @@ extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> Code {
     })
 }
 
-/// `CUresult cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)`
 #[unsafe(no_mangle)]
-extern "C" fn cuCtxCreate_v2(context: Out<'_, Handle>, flags: u32, device: c_int) -> Code {
+pub(crate) extern "C" fn cuCtxCreate_v2(
+    context: Out<'_, Handle>,
+    flags: u32,
+    device: c_int,
+) -> Code {
     call(Function::cuCtxCreate_v2, Needs::Init, |state, _| {
         let (index, _) = state.device(device)?;
         if flags & !FLAGS != 0 || ![0, 1, 2, 4].contains(&(flags & SCHED_MASK)) {
@@ -62,9 +63,8 @@ extern "C" fn cuCtxCreate_v2(context: Out<'_, Handle>, flags: u32, device: c_int
     })
 }
 
-/// `CUresult cuCtxDestroy_v2(CUcontext ctx)`
 #[unsafe(no_mangle)]
-extern "C" fn cuCtxDestroy_v2(context: Handle) -> Code {
+pub(crate) extern "C" fn cuCtxDestroy_v2(context: Handle) -> Code {
     call(Function::cuCtxDestroy_v2, Needs::Init, |state, _| {
         state.contexts.get(context).filter(|own| !own.primary).ok_or(code::INVALID_CONTEXT)?;
         with_stack(state.epoch, |stack| stack.pop_if(|top| *top == context));
@@ -74,9 +74,8 @@ extern "C" fn cuCtxDestroy_v2(context: Handle) -> Code {
     })
 }
 
-/// `CUresult cuCtxGetCurrent(CUcontext *pctx)`
 #[unsafe(no_mangle)]
-extern "C" fn cuCtxGetCurrent(context: Out<'_, Handle>) -> Code {
+pub(crate) extern "C" fn cuCtxGetCurrent(context: Out<'_, Handle>) -> Code {
     call(Function::cuCtxGetCurrent, Needs::Init, |state, _| {
         put(context, current(state.epoch).unwrap_or(0))
     })
@@ -88,9 +87,8 @@ fn usable(state: &mut State, context: Handle) -> Answer {
     state.contexts.alive(context).map(|_| ())
 }
 
-/// `CUresult cuCtxSetCurrent(CUcontext ctx)`
 #[unsafe(no_mangle)]
-extern "C" fn cuCtxSetCurrent(context: Handle) -> Code {
+pub(crate) extern "C" fn cuCtxSetCurrent(context: Handle) -> Code {
     call(Function::cuCtxSetCurrent, Needs::Init, |state, _| {
         if context != 0 {
             usable(state, context)?;
@@ -103,9 +101,8 @@ extern "C" fn cuCtxSetCurrent(context: Handle) -> Code {
     })
 }
 
-/// `CUresult cuCtxPushCurrent_v2(CUcontext ctx)`
 #[unsafe(no_mangle)]
-extern "C" fn cuCtxPushCurrent_v2(context: Handle) -> Code {
+pub(crate) extern "C" fn cuCtxPushCurrent_v2(context: Handle) -> Code {
     call(Function::cuCtxPushCurrent_v2, Needs::Init, |state, _| {
         usable(state, context)?;
         with_stack(state.epoch, |stack| stack.push(context));
@@ -113,18 +110,17 @@ extern "C" fn cuCtxPushCurrent_v2(context: Handle) -> Code {
     })
 }
 
-/// `CUresult cuCtxPopCurrent_v2(CUcontext *pctx)`; `pctx` may be NULL.
+/// `pctx` may be NULL.
 #[unsafe(no_mangle)]
-extern "C" fn cuCtxPopCurrent_v2(context: Out<'_, Handle>) -> Code {
+pub(crate) extern "C" fn cuCtxPopCurrent_v2(context: Out<'_, Handle>) -> Code {
     call(Function::cuCtxPopCurrent_v2, Needs::Init, |state, _| {
         let popped = with_stack(state.epoch, Vec::pop).ok_or(code::INVALID_CONTEXT)?;
         context.map_or(Ok(()), |context| put(Some(context), popped))
     })
 }
 
-/// `CUresult cuCtxGetDevice(CUdevice *device)`
 #[unsafe(no_mangle)]
-extern "C" fn cuCtxGetDevice(device: Out<'_, c_int>) -> Code {
+pub(crate) extern "C" fn cuCtxGetDevice(device: Out<'_, c_int>) -> Code {
     call(Function::cuCtxGetDevice, Needs::Init, |state, _| {
         let current = current(state.epoch).ok_or(code::INVALID_CONTEXT)?;
         let index = state.contexts.alive(current)?.device;
@@ -132,9 +128,8 @@ extern "C" fn cuCtxGetDevice(device: Out<'_, c_int>) -> Code {
     })
 }
 
-/// `CUresult cuCtxSynchronize(void)`
 #[unsafe(no_mangle)]
-extern "C" fn cuCtxSynchronize() -> Code {
+pub(crate) extern "C" fn cuCtxSynchronize() -> Code {
     let begin = |state: &mut State, current| Ok((current, state.next_seq));
     wait(Function::cuCtxSynchronize, begin, |state, (context, until)| {
         let alive = state.contexts.alive(*context)?;

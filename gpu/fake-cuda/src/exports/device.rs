@@ -31,30 +31,30 @@ pub(super) const BLOCK_MAX: [u32; 3] = [1024, 1024, 64];
 pub(super) const GRID_MAX: [u32; 3] = [0x7FFF_FFFF, 0xFFFF, 0xFFFF];
 pub(super) const SHARED_BYTES_MAX: u32 = 48 << 10;
 
-/// `CUresult cuDeviceGetCount(int *count)`
 #[unsafe(no_mangle)]
-extern "C" fn cuDeviceGetCount(count: Out<'_, c_int>) -> Code {
+pub(crate) extern "C" fn cuDeviceGetCount(count: Out<'_, c_int>) -> Code {
     call(Function::cuDeviceGetCount, Needs::Init, |state, _| {
         put(count, state.config.device_count.cast_signed())
     })
 }
 
-/// `CUresult cuDeviceGet(CUdevice *device, int ordinal)`
 #[unsafe(no_mangle)]
-extern "C" fn cuDeviceGet(device: Out<'_, c_int>, ordinal: c_int) -> Code {
+pub(crate) extern "C" fn cuDeviceGet(device: Out<'_, c_int>, ordinal: c_int) -> Code {
     call(Function::cuDeviceGet, Needs::Init, |state, _| {
         state.device(ordinal)?;
         put(device, ordinal)
     })
 }
 
-/// `CUresult cuDeviceGetName(char *name, int len, CUdevice dev)`
-///
 /// # Safety
 ///
 /// `name` is NULL or has room for `len` bytes.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, len: c_int, device: c_int) -> Code {
+pub(crate) unsafe extern "C" fn cuDeviceGetName(
+    name: *mut c_char,
+    len: c_int,
+    device: c_int,
+) -> Code {
     call(Function::cuDeviceGetName, Needs::Init, |state, _| {
         let (index, own) = state.device(device)?;
         let room = usize::try_from(len)
@@ -72,9 +72,12 @@ unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, len: c_int, device: c_in
     })
 }
 
-/// `CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)`
 #[unsafe(no_mangle)]
-extern "C" fn cuDeviceGetAttribute(value: Out<'_, c_int>, attribute: u32, device: c_int) -> Code {
+pub(crate) extern "C" fn cuDeviceGetAttribute(
+    value: Out<'_, c_int>,
+    attribute: u32,
+    device: c_int,
+) -> Code {
     call(Function::cuDeviceGetAttribute, Needs::Init, |state, _| {
         let (_, own) = state.device(device)?;
         let answer = match attribute {
@@ -96,9 +99,8 @@ extern "C" fn cuDeviceGetAttribute(value: Out<'_, c_int>, attribute: u32, device
     })
 }
 
-/// `CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)`
 #[unsafe(no_mangle)]
-extern "C" fn cuDeviceTotalMem_v2(bytes: Out<'_, usize>, device: c_int) -> Code {
+pub(crate) extern "C" fn cuDeviceTotalMem_v2(bytes: Out<'_, usize>, device: c_int) -> Code {
     call(Function::cuDeviceTotalMem_v2, Needs::Init, |state, _| {
         let (_, own) = state.device(device)?;
         put(bytes, usize::try_from(own.memory_bytes).unwrap_or(usize::MAX))

@@ -24,9 +24,12 @@ fn pins(state: &State, len: usize) -> Answer {
     if pinned > state.config.pinned_limit_bytes { Err(code::OUT_OF_MEMORY) } else { Ok(()) }
 }
 
-/// `CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)`
 #[unsafe(no_mangle)]
-extern "C" fn cuMemHostAlloc(block: Out<'_, *mut c_void>, len: usize, flags: u32) -> Code {
+pub(crate) extern "C" fn cuMemHostAlloc(
+    block: Out<'_, *mut c_void>,
+    len: usize,
+    flags: u32,
+) -> Code {
     call(Function::cuMemHostAlloc, Needs::Context, |state, current| {
         let block =
             block.filter(|_| len > 0 && flags & !ALLOC_FLAGS == 0).ok_or(code::INVALID_VALUE)?;
@@ -53,17 +56,15 @@ fn release(state: &mut State, p: *mut c_void, registered: bool, none: Code) -> A
     Ok(())
 }
 
-/// `CUresult cuMemFreeHost(void *p)`
 #[unsafe(no_mangle)]
-extern "C" fn cuMemFreeHost(p: *mut c_void) -> Code {
+pub(crate) extern "C" fn cuMemFreeHost(p: *mut c_void) -> Code {
     call(Function::cuMemFreeHost, Needs::Context, |state, _| {
         release(state, p, false, code::INVALID_VALUE)
     })
 }
 
-/// `CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)`
 #[unsafe(no_mangle)]
-extern "C" fn cuMemHostRegister_v2(p: *mut c_void, len: usize, flags: u32) -> Code {
+pub(crate) extern "C" fn cuMemHostRegister_v2(p: *mut c_void, len: usize, flags: u32) -> Code {
     call(Function::cuMemHostRegister_v2, Needs::Context, |state, current| {
         if p.is_null() || len == 0 || flags & !REGISTER_FLAGS != 0 {
             return Err(code::INVALID_VALUE);
@@ -82,39 +83,29 @@ extern "C" fn cuMemHostRegister_v2(p: *mut c_void, len: usize, flags: u32) -> Co
     })
 }
 
-/// `CUresult cuMemHostUnregister(void *p)`
 #[unsafe(no_mangle)]
-extern "C" fn cuMemHostUnregister(p: *mut c_void) -> Code {
+pub(crate) extern "C" fn cuMemHostUnregister(p: *mut c_void) -> Code {
     call(Function::cuMemHostUnregister, Needs::Context, |state, _| {
         release(state, p, true, code::HOST_MEMORY_NOT_REGISTERED)
     })
 }
 
-/// `CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)`
 #[unsafe(no_mangle)]
-extern "C" fn cuMemHostGetDevicePointer_v2(
+pub(crate) extern "C" fn cuMemHostGetDevicePointer_v2(
     device: Out<'_, u64>,
     p: *mut c_void,
     flags: u32,
 ) -> Code {
     call(Function::cuMemHostGetDevicePointer_v2, Needs::Context, |state, current| {
-        let block = state
-            .memory
-            .host_block(p.addr(), 1)
-            .filter(|_| flags == 0)
-            .ok_or(code::INVALID_VALUE)?;
-        let addr = block.device_base.wrapping_add((p.addr() - block.base) as u64);
-        if state.check_range(current, addr, 1) {
-            put(device, addr)
-        } else {
-            Err(code::INVALID_VALUE)
-        }
+        let found = state.memory.host_block(p.addr(), 1).filter(|_| flags == 0);
+        let addr = found.map(|block| block.device_base + (p.addr() - block.base) as u64);
+        let reached = addr.filter(|addr| state.check_range(current, *addr, 1));
+        put(device, reached.ok_or(code::INVALID_VALUE)?)
     })
 }
 
-/// `CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)`
 #[unsafe(no_mangle)]
-extern "C" fn cuMemHostGetFlags(flags: Out<'_, u32>, p: *mut c_void) -> Code {
+pub(crate) extern "C" fn cuMemHostGetFlags(flags: Out<'_, u32>, p: *mut c_void) -> Code {
     call(Function::cuMemHostGetFlags, Needs::Context, |state, _| {
         put(flags, state.memory.host_block(p.addr(), 1).ok_or(code::INVALID_VALUE)?.flags)
     })
@@ -130,22 +121,25 @@ mod pointer {
 /// One of them, of the block that a device address, or the CPU address of pinned memory, is in.
 /// `None` where there is no block, or it has none.
 fn attribute(state: &State, attribute: u32, addr: u64) -> Option<u64> {
-    let found = state.memory.find_any(addr)?;
-    let (device_base, len) = found.range();
-    // The address may be the CPU's.
-    let host = match found {
-        Found::Host(block) => Some(block),
-        Found::Device(..) => None,
-    };
-    let by_host =
-        host.filter(|block| addr.wrapping_sub(device_base) >= len && addr >= block.base as u64);
-    let offset = by_host.map_or(addr.wrapping_sub(device_base), |block| addr - block.base as u64);
-    match attribute {
-        pointer::MEMORY_TYPE => Some(if host.is_some() { 1 } else { 2 }),
-        pointer::DEVICE_POINTER => {
-            host.is_none_or(|block| block.flags & DEVICEMAP != 0).then_some(device_base + offset)
+    let by_cpu = || state.memory.host_block(usize::try_from(addr).ok()?, 1).map(Found::Host);
+    let of_device = state.memory.find(addr, 1);
+    let found = of_device.or_else(by_cpu)?;
+    let device_base = found.range().0;
+    let block = match found {
+        Found::Host(block) => block,
+        Found::Device(..) => {
+            return match attribute {
+                pointer::MEMORY_TYPE => Some(2),
+                pointer::DEVICE_POINTER => Some(addr),
+                _ => None,
+            };
         }
-        pointer::HOST_POINTER => host.map(|block| block.base as u64 + offset),
+    };
+    let offset = addr - if of_device.is_some() { device_base } else { block.base as u64 };
+    match attribute {
+        pointer::MEMORY_TYPE => Some(1),
+        pointer::DEVICE_POINTER => (block.flags & DEVICEMAP != 0).then_some(device_base + offset),
+        pointer::HOST_POINTER => Some(block.base as u64 + offset),
         _ => None,
     }
 }
@@ -153,30 +147,27 @@ fn attribute(state: &State, attribute: u32, addr: u64) -> Option<u64> {
 /// Writes an attribute in its width.
 ///
 /// # Safety
-///
 /// `data` is NULL or has room for the attribute.
-#[allow(clippy::cast_possible_truncation, reason = "a type of memory is 1 or 2")]
 unsafe fn write(data: *mut c_void, which: u32, value: u64) -> Answer {
+    let bytes = value.to_le_bytes();
+    let len = if which == pointer::MEMORY_TYPE { 4 } else { 8 };
     if data.is_null() {
         return Err(code::INVALID_VALUE);
     }
     // SAFETY: the caller's promise.
-    unsafe {
-        match which {
-            pointer::MEMORY_TYPE => data.cast::<u32>().write_unaligned(value as u32),
-            _ => data.cast::<u64>().write_unaligned(value),
-        }
-    }
+    unsafe { data.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), len) };
     Ok(())
 }
 
-/// `CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)`
-///
 /// # Safety
 ///
 /// `data` is NULL or has room for what the attribute is.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuPointerGetAttribute(data: *mut c_void, which: u32, addr: u64) -> Code {
+pub(crate) unsafe extern "C" fn cuPointerGetAttribute(
+    data: *mut c_void,
+    which: u32,
+    addr: u64,
+) -> Code {
     call(Function::cuPointerGetAttribute, Needs::Init, |state, _| {
         let value = attribute(state, which, addr).ok_or(code::INVALID_VALUE)?;
         // SAFETY: the caller's promise.
@@ -184,14 +175,13 @@ unsafe extern "C" fn cuPointerGetAttribute(data: *mut c_void, which: u32, addr: 
     })
 }
 
-/// `CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
-/// void **data, CUdeviceptr ptr)`: an attribute that an address does not have is 0, and no error.
+/// An attribute that an address does not have is 0, and no error.
 ///
 /// # Safety
 ///
 /// `which` and `data` have `count` entries, and each of `data` has room for what its attribute is.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuPointerGetAttributes(
+pub(crate) unsafe extern "C" fn cuPointerGetAttributes(
     count: u32,
     which: *const u32,
     data: *const *mut c_void,
@@ -225,9 +215,8 @@ fn device_bytes(state: &State, current: Handle) -> Answer<(u64, u64)> {
     Ok((held, state.device_of(current)?.memory_bytes))
 }
 
-/// `CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)`
 #[unsafe(no_mangle)]
-extern "C" fn cuMemAlloc_v2(addr: Out<'_, u64>, len: usize) -> Code {
+pub(crate) extern "C" fn cuMemAlloc_v2(addr: Out<'_, u64>, len: usize) -> Code {
     call(Function::cuMemAlloc_v2, Needs::Context, |state, current| {
         let addr = addr.filter(|_| len > 0).ok_or(code::INVALID_VALUE)?;
         let (held, all) = device_bytes(state, current)?;
@@ -238,9 +227,8 @@ extern "C" fn cuMemAlloc_v2(addr: Out<'_, u64>, len: usize) -> Code {
     })
 }
 
-/// `CUresult cuMemFree_v2(CUdeviceptr dptr)`
 #[unsafe(no_mangle)]
-extern "C" fn cuMemFree_v2(addr: u64) -> Code {
+pub(crate) extern "C" fn cuMemFree_v2(addr: u64) -> Code {
     call(Function::cuMemFree_v2, Needs::Context, |state, current| {
         let block = state
             .memory
@@ -255,9 +243,8 @@ extern "C" fn cuMemFree_v2(addr: u64) -> Code {
     })
 }
 
-/// `CUresult cuMemGetInfo_v2(size_t *free, size_t *total)`
 #[unsafe(no_mangle)]
-extern "C" fn cuMemGetInfo_v2(free: Out<'_, usize>, total: Out<'_, usize>) -> Code {
+pub(crate) extern "C" fn cuMemGetInfo_v2(free: Out<'_, usize>, total: Out<'_, usize>) -> Code {
     call(Function::cuMemGetInfo_v2, Needs::Context, |state, current| {
         let (held, all) = device_bytes(state, current)?;
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -266,11 +253,10 @@ extern "C" fn cuMemGetInfo_v2(free: Out<'_, usize>, total: Out<'_, usize>) -> Co
     })
 }
 
-/// `CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)`:
-/// both are addresses of the context's, pinned memory's included, read and written when the stream
+/// Both are addresses of the context's, pinned memory's included, read and written when the stream
 /// comes to it.
 #[unsafe(no_mangle)]
-extern "C" fn cuMemcpyAsync(dst: u64, src: u64, len: usize, stream: Handle) -> Code {
+pub(crate) extern "C" fn cuMemcpyAsync(dst: u64, src: u64, len: usize, stream: Handle) -> Code {
     call(Function::cuMemcpyAsync, Needs::Context, |state, current| {
         let stream = state.stream(stream, current)?;
         if !state.check_range(current, dst, len as u64)

@@ -8,6 +8,9 @@ mod memory;
 mod module;
 mod stream;
 
+#[cfg(test)]
+pub(crate) use {context::*, device::*, memory::*, module::*, stream::*};
+
 use crate::{
     Code, Config, Counters, code,
     state::{Answer, Needs, call, lock},
@@ -15,7 +18,7 @@ use crate::{
 use std::{ffi::c_int, mem::MaybeUninit};
 
 /// A pointer to room for a `T`, or NULL.
-type Out<'a, T> = Option<&'a mut MaybeUninit<T>>;
+pub(crate) type Out<'a, T> = Option<&'a mut MaybeUninit<T>>;
 
 /// Writes an answer; without room for it, that is INVALID_VALUE.
 fn put<T>(out: Out<'_, T>, value: T) -> Answer {
@@ -44,9 +47,8 @@ extern "C" fn fake_cuda_counters(counters: Option<&mut Counters>, bytes: usize) 
     code::SUCCESS
 }
 
-/// `CUresult cuInit(unsigned int Flags)`
 #[unsafe(no_mangle)]
-extern "C" fn cuInit(flags: u32) -> Code {
+pub(crate) extern "C" fn cuInit(flags: u32) -> Code {
     call(crate::Function::cuInit, Needs::Nothing, |state, _| {
         if flags != 0 {
             return Err(code::INVALID_VALUE);
@@ -59,9 +61,8 @@ extern "C" fn cuInit(flags: u32) -> Code {
     })
 }
 
-/// `CUresult cuDriverGetVersion(int *driverVersion)`
 #[unsafe(no_mangle)]
-extern "C" fn cuDriverGetVersion(version: Out<'_, c_int>) -> Code {
+pub(crate) extern "C" fn cuDriverGetVersion(version: Out<'_, c_int>) -> Code {
     call(crate::Function::cuDriverGetVersion, Needs::Nothing, |state, _| {
         put(version, state.config.driver_version)
     })

@@ -14,82 +14,45 @@ use crate::{
 };
 use std::{
     ffi::{CStr, c_char, c_void},
-    ptr,
+    ptr, slice,
     sync::Arc,
 };
 
 /// `CUjit_option`.
-const JIT_INFO_LOG_BUFFER: u32 = 3;
-const JIT_INFO_LOG_BUFFER_SIZE_BYTES: u32 = 4;
 const JIT_ERROR_LOG_BUFFER: u32 = 5;
 const JIT_ERROR_LOG_BUFFER_SIZE_BYTES: u32 = 6;
 /// The first number that is no option.
 const JIT_OPTIONS: u32 = 34;
 
-/// The caller's wish for the JIT compiler: where its logs go.
-#[derive(Clone, Copy, Debug)]
-struct Log {
-    buffer: *mut c_char,
-    room: usize,
-    /// Where the length of the log is put: the option's own value.
-    filled: *mut *mut c_void,
-}
-
-impl Log {
-    /// # Safety
-    ///
-    /// `options` and `values` have `count` entries, and a buffer among them as many bytes as its
-    /// size says.
-    unsafe fn find(
-        buffer: u32,
-        size: u32,
-        count: usize,
-        options: *const u32,
-        values: *mut *mut c_void,
-    ) -> Self {
-        let mut log = Self { buffer: ptr::null_mut(), room: 0, filled: ptr::null_mut() };
-        for index in 0..count {
-            // SAFETY: the caller's promise.
-            let (option, value) = unsafe { (options.add(index).read(), values.add(index)) };
-            // SAFETY: the caller's promise.
-            let given = unsafe { value.read() };
-            if option == buffer {
-                log.buffer = given.cast();
-            } else if option == size {
-                // A 32-bit number in the place of a pointer.
-                (log.room, log.filled) = (given.addr() & 0xFFFF_FFFF, value);
-            }
-        }
-        log
-    }
-
-    /// # Safety
-    ///
-    /// As for `find`.
-    unsafe fn write(self, text: &str) {
-        if self.buffer.is_null() || self.room == 0 {
-            return;
-        }
-        let shown = text.len().min(self.room - 1);
-        // SAFETY: the caller's promise: the text and its NUL are at most the buffer's size.
-        unsafe {
-            ptr::copy_nonoverlapping(text.as_ptr(), self.buffer.cast(), shown);
-            self.buffer.add(shown).write(0);
-        }
-        // SAFETY: `filled` is the entry that said the size.
-        unsafe { self.filled.write(ptr::without_provenance_mut(shown + 1)) };
-    }
-}
-
-/// `CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
-/// CUjit_option *options, void **optionValues)`
+/// Writes the compiler's words where the options say, and their length.
 ///
+/// # Safety
+/// A log's buffer among `values` has as many bytes as the size beside it says.
+unsafe fn write_log(text: &str, options: &[u32], values: &mut [*mut c_void]) {
+    let at = |wanted| options.iter().position(|option| *option == wanted);
+    let buffer = at(JIT_ERROR_LOG_BUFFER).and_then(|at| values.get(at).copied());
+    let size = at(JIT_ERROR_LOG_BUFFER_SIZE_BYTES).and_then(|at| values.get_mut(at));
+    let Some((buffer, size)) = buffer.zip(size) else { return };
+    // A 32-bit number in the place of a pointer.
+    let (buffer, room) = (buffer.cast::<u8>(), size.addr() & 0xFFFF_FFFF);
+    if buffer.is_null() || room == 0 {
+        return;
+    }
+    let shown = text.len().min(room - 1);
+    // SAFETY: the caller's promise: the text and its NUL are at most the buffer's size.
+    unsafe {
+        ptr::copy_nonoverlapping(text.as_ptr(), buffer, shown);
+        buffer.add(shown).write(0);
+    }
+    *size = ptr::without_provenance_mut(shown + 1);
+}
+
 /// # Safety
 ///
 /// `image` is NULL or PTX text that ends with NUL; the options and their values are `count`, and a
 /// log's buffer has the size that it says.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuModuleLoadDataEx(
+pub(crate) unsafe extern "C" fn cuModuleLoadDataEx(
     module: Out<'_, Handle>,
     image: *const c_void,
     count: u32,
@@ -101,45 +64,36 @@ unsafe extern "C" fn cuModuleLoadDataEx(
         if image.is_null() || (count > 0 && (options.is_null() || values.is_null())) {
             return Err(code::INVALID_VALUE);
         }
-        let count = count as usize;
-        // SAFETY: the caller's promise, and neither is null where there is an option.
-        let unknown = (0..count).any(|index| unsafe { options.add(index).read() } >= JIT_OPTIONS);
-        if unknown {
+        let (options, values): (&[u32], &mut [*mut c_void]) = if count == 0 {
+            (&[], &mut [])
+        } else {
+            let count = count as usize;
+            // SAFETY: the caller's promise, and neither is null.
+            unsafe {
+                (slice::from_raw_parts(options, count), slice::from_raw_parts_mut(values, count))
+            }
+        };
+        if options.iter().any(|option| *option >= JIT_OPTIONS) {
             return Err(code::INVALID_VALUE);
         }
-        // SAFETY: the caller's promise.
-        let (info, error) = unsafe {
-            let find = |buffer, size| Log::find(buffer, size, count, options, values);
-            (
-                find(JIT_INFO_LOG_BUFFER, JIT_INFO_LOG_BUFFER_SIZE_BYTES),
-                find(JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES),
-            )
-        };
         // SAFETY: the caller's promise: the image ends with NUL.
         let text = unsafe { CStr::from_ptr(image.cast()) }.to_string_lossy();
         let device = state.device_of(current)?;
         let compute_capability = (10 * device.major + device.minor).cast_unsigned();
-        match parse(&text, compute_capability) {
-            Err(log) => {
-                // SAFETY: the caller's promise.
-                unsafe { error.write(&log) };
-                Err(code::INVALID_PTX)
-            }
-            Ok(entries) => {
-                // SAFETY: the caller's promise.
-                unsafe { info.write("") };
-                let handle = state.new_handle();
-                let entries = entries.into_iter().map(Arc::new).collect();
-                state.modules.insert(handle, Module { context: current, entries });
-                put(Some(module), handle)
-            }
-        }
+        let entries = parse(&text, compute_capability).map_err(|log| {
+            // SAFETY: the caller's promise.
+            unsafe { write_log(&log, options, values) };
+            code::INVALID_PTX
+        })?;
+        let handle = state.new_handle();
+        let entries = entries.into_iter().map(Arc::new).collect();
+        state.modules.insert(handle, Module { context: current, entries });
+        put(Some(module), handle)
     })
 }
 
-/// `CUresult cuModuleUnload(CUmodule hmod)`
 #[unsafe(no_mangle)]
-extern "C" fn cuModuleUnload(module: Handle) -> Code {
+pub(crate) extern "C" fn cuModuleUnload(module: Handle) -> Code {
     call(Function::cuModuleUnload, Needs::Context, |state, current| {
         state
             .modules
@@ -153,13 +107,11 @@ extern "C" fn cuModuleUnload(module: Handle) -> Code {
     })
 }
 
-/// `CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)`
-///
 /// # Safety
 ///
 /// `name` is NULL or a C string.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuModuleGetFunction(
+pub(crate) unsafe extern "C" fn cuModuleGetFunction(
     function: Out<'_, Handle>,
     module: Handle,
     name: *const c_char,
@@ -174,11 +126,11 @@ unsafe extern "C" fn cuModuleGetFunction(
             .filter(|own| own.context == current)
             .ok_or(code::INVALID_HANDLE)?;
         let entry =
-            own.entries.iter().find(|entry| entry.name() == name).ok_or(code::NOT_FOUND)?.clone();
+            own.entries.iter().find(|entry| entry.name == name).ok_or(code::NOT_FOUND)?.clone();
         let same = state
             .functions
             .iter()
-            .find(|(_, own)| own.module == module && own.entry.name() == name)
+            .find(|(_, own)| own.module == module && own.entry.name == name)
             .map(|(handle, _)| *handle);
         let handle = same.unwrap_or_else(|| state.new_handle());
         state.functions.insert(handle, Loaded { context: current, module, entry });
@@ -198,17 +150,13 @@ fn check(launch: Launch) -> Answer {
     if fits && launch.shared_bytes <= SHARED_BYTES_MAX { Ok(()) } else { Err(code::INVALID_VALUE) }
 }
 
-/// `CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned
-/// int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned
-/// int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)`
-///
 /// # Safety
 ///
 /// `params` is NULL or has the pointers that the kernel's declaration needs, each to a value of its
 /// type.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "the C function's")]
-unsafe extern "C" fn cuLaunchKernel(
+pub(crate) unsafe extern "C" fn cuLaunchKernel(
     function: Handle,
     grid_x: u32,
     grid_y: u32,
@@ -240,7 +188,6 @@ unsafe extern "C" fn cuLaunchKernel(
         }
         // SAFETY: the caller's promise.
         let kernel = unsafe { Kernel::with_params(entry, launch, params, state, current) }?;
-        state.counters.last_launch = launch;
         state.push(stream, Work::Kernel { kernel, module })?;
         Ok(())
     })

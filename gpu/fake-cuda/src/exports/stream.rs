@@ -13,9 +13,8 @@ const EVENT_FLAGS: u32 = 7;
 const EVENT_DISABLE_TIMING: u32 = 2;
 const EVENT_INTERPROCESS: u32 = 4;
 
-/// `CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)`
 #[unsafe(no_mangle)]
-extern "C" fn cuStreamCreate(stream: Out<'_, Handle>, flags: u32) -> Code {
+pub(crate) extern "C" fn cuStreamCreate(stream: Out<'_, Handle>, flags: u32) -> Code {
     call(Function::cuStreamCreate, Needs::Context, |state, current| {
         let stream =
             stream.filter(|_| flags & !STREAM_NON_BLOCKING == 0).ok_or(code::INVALID_VALUE)?;
@@ -25,9 +24,9 @@ extern "C" fn cuStreamCreate(stream: Out<'_, Handle>, flags: u32) -> Code {
     })
 }
 
-/// `CUresult cuStreamDestroy_v2(CUstream hStream)`: what is queued still happens.
+/// What is queued still happens.
 #[unsafe(no_mangle)]
-extern "C" fn cuStreamDestroy_v2(stream: Handle) -> Code {
+pub(crate) extern "C" fn cuStreamDestroy_v2(stream: Handle) -> Code {
     call(Function::cuStreamDestroy_v2, Needs::Context, |state, current| {
         if stream <= 1 {
             return Err(code::INVALID_HANDLE);
@@ -39,26 +38,23 @@ extern "C" fn cuStreamDestroy_v2(stream: Handle) -> Code {
     })
 }
 
-/// `CUresult cuStreamQuery(CUstream hStream)`
 #[unsafe(no_mangle)]
-extern "C" fn cuStreamQuery(stream: Handle) -> Code {
+pub(crate) extern "C" fn cuStreamQuery(stream: Handle) -> Code {
     call(Function::cuStreamQuery, Needs::Context, |state, current| {
         let stream = state.stream(stream, current)?;
         if state.advance(stream, u64::MAX, true)? { Ok(()) } else { Err(code::NOT_READY) }
     })
 }
 
-/// `CUresult cuStreamSynchronize(CUstream hStream)`
 #[unsafe(no_mangle)]
-extern "C" fn cuStreamSynchronize(stream: Handle) -> Code {
+pub(crate) extern "C" fn cuStreamSynchronize(stream: Handle) -> Code {
     let begin =
         |state: &mut State, current| Ok((current, state.stream(stream, current)?, state.next_seq));
     wait(Function::cuStreamSynchronize, begin, step)
 }
 
-/// `CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)`
 #[unsafe(no_mangle)]
-extern "C" fn cuEventCreate(event: Out<'_, Handle>, flags: u32) -> Code {
+pub(crate) extern "C" fn cuEventCreate(event: Out<'_, Handle>, flags: u32) -> Code {
     call(Function::cuEventCreate, Needs::Context, |state, current| {
         let known = flags & !EVENT_FLAGS == 0
             && (flags & EVENT_INTERPROCESS == 0 || flags & EVENT_DISABLE_TIMING != 0);
@@ -69,9 +65,8 @@ extern "C" fn cuEventCreate(event: Out<'_, Handle>, flags: u32) -> Code {
     })
 }
 
-/// `CUresult cuEventRecord(CUevent hEvent, CUstream hStream)`
 #[unsafe(no_mangle)]
-extern "C" fn cuEventRecord(event: Handle, stream: Handle) -> Code {
+pub(crate) extern "C" fn cuEventRecord(event: Handle, stream: Handle) -> Code {
     call(Function::cuEventRecord, Needs::Context, |state, current| {
         let stream = state.stream(stream, current)?;
         state
@@ -85,9 +80,8 @@ extern "C" fn cuEventRecord(event: Handle, stream: Handle) -> Code {
     })
 }
 
-/// `CUresult cuEventQuery(CUevent hEvent)`
 #[unsafe(no_mangle)]
-extern "C" fn cuEventQuery(event: Handle) -> Code {
+pub(crate) extern "C" fn cuEventQuery(event: Handle) -> Code {
     call(Function::cuEventQuery, Needs::Context, |state, _| {
         let own = state.events.get(&event).ok_or(code::INVALID_HANDLE)?;
         let Some((context, (stream, seq))) = own.recorded.map(|recorded| (own.context, recorded))
@@ -101,9 +95,9 @@ extern "C" fn cuEventQuery(event: Handle) -> Code {
     })
 }
 
-/// `CUresult cuEventDestroy_v2(CUevent hEvent)`: also before its record is reached.
+/// Also before its record is reached.
 #[unsafe(no_mangle)]
-extern "C" fn cuEventDestroy_v2(event: Handle) -> Code {
+pub(crate) extern "C" fn cuEventDestroy_v2(event: Handle) -> Code {
     call(Function::cuEventDestroy_v2, Needs::Context, |state, _| {
         state.events.remove(&event).map(|_| ()).ok_or(code::INVALID_HANDLE)
     })

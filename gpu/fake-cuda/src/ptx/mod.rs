@@ -18,15 +18,18 @@ mod tests;
 
 pub use self::{
     parse::parse,
-    run::{Grid, Progress, Window},
+    run::{Progress, Window},
 };
 
 /// A kernel that the host can launch.
 #[derive(Debug)]
 pub struct Entry {
-    name: String,
-    params: Vec<usize>,
-    waits: bool,
+    /// The name by which it is found.
+    pub name: String,
+    /// The bytes of each parameter, in order.
+    pub params: Vec<usize>,
+    /// May it wait for the CPU? Such a kernel reads volatile memory.
+    pub(crate) waits: bool,
     code: Vec<Step>,
     registers: usize,
 }
@@ -99,8 +102,6 @@ struct Type {
 
 impl Type {
     const PREDICATE: Self = Self { signed: false, bits: 1 };
-    /// Of amounts of a shift, positions and lengths of a field.
-    const AMOUNT: Self = Self { signed: false, bits: 32 };
 
     /// `u32`, `s8`, `b64`, `pred`.
     fn named(name: &str) -> Option<Self> {
@@ -116,12 +117,7 @@ impl Type {
         self.bits as usize / 8
     }
 
-    /// The value that `bits` are.
-    const fn value(self, bits: u64) -> i128 {
-        self.cut(bits as i128)
-    }
-
-    /// The rest of a number in so many bits.
+    /// The value that the low bits of a number are.
     const fn cut(self, number: i128) -> i128 {
         let unused = 128 - self.bits;
         if self.signed {
@@ -129,24 +125,5 @@ impl Type {
         } else {
             (number << unused).cast_unsigned().wrapping_shr(unused).cast_signed()
         }
-    }
-}
-
-impl Entry {
-    /// The name by which it is found.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The bytes of each parameter, in order.
-    #[must_use]
-    pub fn params(&self) -> &[usize] {
-        &self.params
-    }
-
-    /// May it wait for the CPU? Such a kernel reads volatile memory.
-    pub(crate) const fn waits(&self) -> bool {
-        self.waits
     }
 }

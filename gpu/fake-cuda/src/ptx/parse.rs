@@ -218,15 +218,11 @@ impl<'t> Text<'t> {
             (
                 "ld" | "st",
                 ["volatile", "global"]
-                | ["global", "nc", "v2" | "v4"]
-                | ["global", "nc" | "v2" | "v4"]
+                | ["global", "nc", "v4"]
+                | ["global", "nc" | "v4"]
                 | ["global"],
             ) => {
-                let count = match modifiers.last() {
-                    Some(&"v2") => 2,
-                    Some(&"v4") => 4,
-                    _ => 1,
-                };
+                let count = if modifiers.last() == Some(&"v4") { 4 } else { 1 };
                 if *name == "ld" {
                     let to = self.list(count, |text| text.register(names))?;
                     self.expect(",")?;
@@ -248,7 +244,8 @@ impl<'t> Text<'t> {
         names: &Names<'t>,
     ) -> Parsed<Op> {
         const PREDICATE: Type = Type::PREDICATE;
-        const AMOUNT: Type = Type::AMOUNT;
+        /// Of amounts of a shift, positions and lengths of a field.
+        const AMOUNT: Type = Type { signed: false, bits: 32 };
         let wide = Type { bits: 2 * ty.bits, ..ty };
         // The operation, the type of its result, and those of its operands.
         let (what, result, operands): (Compute, Type, &[Type]) = match (name, modifiers) {
@@ -307,10 +304,9 @@ impl<'t> Text<'t> {
         if count == 1 {
             return Ok(vec![one(self)?]);
         }
-        self.expect("{")?;
-        let mut all = vec![one(self)?];
-        while all.len() < count {
-            self.expect(",")?;
+        let mut all = Vec::new();
+        for index in 0..count {
+            self.expect(if index == 0 { "{" } else { "," })?;
             all.push(one(self)?);
         }
         self.expect("}")?;

@@ -1,20 +1,11 @@
 //! A launch: every thread in turn, from its first statement to its return.
 
 use super::{Address, Entry, FIRST_PARAM, Op, Operand, Register, Type};
-use crate::{code, state::Answer};
+use crate::{Launch, code, state::Answer};
 use std::ops::Range;
 
 /// The value of a register before its first write: none that a test expects.
 const UNSET: u64 = 0xA5A5_A5A5_A5A5_A5A5;
-
-/// The shape of a launch.
-#[derive(Clone, Copy, Debug)]
-pub struct Grid {
-    /// How many blocks, in each dimension.
-    pub blocks: [u32; 3],
-    /// Of each block.
-    pub threads: [u32; 3],
-}
 
 /// Memory that a kernel may use; there is no other.
 #[derive(Debug)]
@@ -29,7 +20,7 @@ pub struct Window {
 /// A launch that has begun: its thread, and how far that is.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    grid: Grid,
+    launch: Launch,
     block: [u32; 3],
     thread: [u32; 3],
     /// The thread's next statement; none before its first.
@@ -58,7 +49,7 @@ impl Progress {
     fn step(&mut self) {
         self.next = None;
         self.ended =
-            !step(&mut self.thread, self.grid.threads) && !step(&mut self.block, self.grid.blocks);
+            !step(&mut self.thread, self.launch.block) && !step(&mut self.block, self.launch.grid);
     }
 }
 
@@ -99,12 +90,12 @@ impl Window {
 }
 
 impl Entry {
-    /// A launch of every thread of `grid`, none of which has run.
+    /// A launch, of which no thread has run.
     #[must_use]
-    pub fn start(&self, grid: Grid) -> Progress {
-        let ended = grid.blocks.iter().chain(&grid.threads).any(|size| *size == 0);
+    pub fn start(&self, launch: Launch) -> Progress {
+        let ended = launch.grid.iter().chain(&launch.block).any(|size| *size == 0);
         Progress {
-            grid,
+            launch,
             block: [0; 3],
             thread: [0; 3],
             next: None,
@@ -171,7 +162,7 @@ impl Thread<'_> {
                         *word =
                             bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
                     }
-                    to.iter().zip(words).for_each(|(to, word)| self.set(*to, *ty, ty.value(word)));
+                    to.iter().zip(words).for_each(|(to, word)| self.set(*to, *ty, word.into()));
                 }
                 Op::Store { ty, from, at } => {
                     let words: Vec<_> = from.iter().map(|from| self.value(*from, *ty)).collect();
@@ -197,9 +188,9 @@ impl Thread<'_> {
 
     /// What it knows of itself, and its parameters.
     fn begin(&mut self) {
-        let Progress { grid, block, thread, registers, .. } = &mut *self.at;
+        let Progress { launch, block, thread, registers, .. } = &mut *self.at;
         registers.fill(UNSET);
-        let special = [*thread, grid.threads, *block, grid.blocks];
+        let special = [*thread, launch.block, *block, launch.grid];
         let known = special.as_flattened().iter().map(|value| u64::from(*value));
         debug_assert_eq!(known.len(), FIRST_PARAM, "as they are declared");
         registers
@@ -214,7 +205,7 @@ impl Thread<'_> {
 
     fn value(&self, operand: Operand, ty: Type) -> i128 {
         match operand {
-            Operand::Register(register) => ty.value(self.bits(register.index)),
+            Operand::Register(register) => ty.cut(self.bits(register.index).into()),
             Operand::Number(number) => ty.cut(number),
         }
     }
@@ -235,7 +226,7 @@ impl Thread<'_> {
     /// The bytes of one access: all in one window, and aligned to their number.
     fn memory(&mut self, at: Address, len: usize, writes: bool) -> Answer<&mut [u8]> {
         let address = Type { signed: false, bits: 64 };
-        let addr = address.cut(address.value(self.bits(at.base.index)) + at.offset);
+        let addr = address.cut(i128::from(self.bits(at.base.index)) + at.offset);
         let addr = u64::try_from(addr).map_err(|_| code::ILLEGAL_ADDRESS)?;
         if !addr.is_multiple_of(len as u64) {
             return Err(code::MISALIGNED_ADDRESS);

@@ -55,7 +55,7 @@ fn timed<T>(what: &str, call: impl FnOnce() -> T) -> T {
 
 #[test]
 fn endless_kernel_is_given_up_nothing_waits() {
-    let Some((_, _alone)) = alone(NAME) else { return };
+    let Some((_, _alone)) = alone() else { return };
     if let Some(why) = forbidden() {
         return skipped(NAME, why);
     }

@@ -2,10 +2,9 @@
 //! (`spin.rs`), and the work that is possible beside it.
 //!
 //! The runtime gives up on such a kernel: it leaks what the kernel may use, and calls nothing any
-//! more that might wait for the whole context. `engine.rs` tests that on the runtime, by the time
-//! that each call takes; `driver.rs` measures which of the driver's functions wait.
+//! more that might wait for the whole context. `engine.rs` tests that, by the time that each call
+//! takes.
 
-mod driver;
 mod engine;
 mod spin;
 
