@@ -37,8 +37,7 @@ pub(crate) fn acquire<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>> {
     Err(Error::Contended { tries })
 }
 
-/// # Errors
-/// [`Error::Argument`]: `value` is less than `min` or more than `max`.
+/// Is `value` within these bounds?
 pub(crate) fn within(name: &'static str, value: u64, min: u64, max: u64) -> Result<()> {
     if (min..=max).contains(&value) {
         Ok(())
@@ -80,9 +79,6 @@ impl<G> Opened<G> {
     }
 
     /// Device number `ordinal`, opened at the first call, and the same one at each later call.
-    ///
-    /// # Errors
-    /// Those of `find` and of `open`. [`Error::TooMany`], [`Error::Contended`].
     pub(crate) fn get_or_open<F>(
         &self,
         ordinal: u32,

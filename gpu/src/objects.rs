@@ -30,9 +30,6 @@ const OFFSET_BITS: u32 = 40;
 
 impl<T: Copy> Objects<T> {
     /// Those of a new context.
-    ///
-    /// # Errors
-    /// [`Error::TooMany`]: contexts in the life of a program.
     pub(crate) fn new() -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let next =
@@ -62,9 +59,6 @@ impl<T: Copy> Objects<T> {
     }
 
     /// Gives an object of `len_bytes` its addresses.
-    ///
-    /// # Errors
-    /// [`Error::TooMany`]. [`Error::Argument`]: it is too long. [`Error::Contended`].
     pub(crate) fn add(&self, object: T, len_bytes: usize) -> Result<DevAddr> {
         let (value, max) = (len_bytes as u64, 1 << OFFSET_BITS);
         if value > max {
@@ -84,9 +78,6 @@ impl<T: Copy> Objects<T> {
     }
 
     /// Takes the addresses from `base` on away, once no operand has one.
-    ///
-    /// # Errors
-    /// [`Error::Contended`]: they stay.
     pub(crate) fn remove(&self, base: DevAddr) -> Result<()> {
         let mut table = acquire(&self.table)?;
         let number = base.0 >> OFFSET_BITS;
@@ -101,9 +92,6 @@ impl<T: Copy> Objects<T> {
     }
 
     /// The object that `slice` is in, and where it begins there.
-    ///
-    /// # Errors
-    /// [`Error::OutOfRange`]: it is not inside an object. [`Error::Contended`].
     pub(crate) fn find(&self, slice: &DevSlice) -> Result<(T, usize)> {
         let offset = usize::try_from(slice.addr.0 & ((1 << OFFSET_BITS) - 1)).unwrap_or(usize::MAX);
         let end = offset.saturating_add(slice.len_bytes);

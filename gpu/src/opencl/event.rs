@@ -30,9 +30,6 @@ pub(super) struct Event {
 
 impl Event {
     /// Owns the event that `call` answered with.
-    ///
-    /// # Errors
-    /// What `call` answered.
     pub(super) fn of(call: &'static str, answer: Result<cl_event, i32>) -> Result<Self> {
         check(call, answer).map(|raw| Self { raw, call })
     }
@@ -55,9 +52,6 @@ impl Event {
     /// To see `CL_COMPLETE` is no synchronisation point (OpenCL 3.0, 5.11, `clGetEventInfo`: "a
     /// lightweight query"); `clWaitForEvents` is one. That call has no limit, so it is made only
     /// for an event that is complete: there it has nothing to wait for.
-    ///
-    /// # Errors
-    /// [`Error::Gpu`]: the command ended with this error, or the driver refuses to tell.
     pub(super) fn ended(&self, timeout: Duration) -> Result<bool> {
         let mut status = Err(CL_COMPLETE);
         poll_until(&Spin, timeout, |_| {
@@ -103,44 +97,3 @@ impl Drop for Event {
 unsafe impl Send for Event {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Event {}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
-mod tests {
-    use super::*;
-    use crate::opencl::OpenClGpu;
-    use cl3::event::{create_user_event, set_user_event_status};
-
-    /// An event that a program completes by itself stands for a command of a device that is lost,
-    /// or of a queue that never ends.
-    #[test]
-    fn every_end_of_a_command_is_told() {
-        let Ok(gpu) = OpenClGpu::open(0) else {
-            contigo_testkit::emulated::skipped(
-                "event::every_end_of_a_command_is_told",
-                "no device of OpenCL",
-            );
-            return;
-        };
-        let event = || Event::of("clEnqueueNDRangeKernel", create_user_event(gpu.context)).unwrap();
-        let never = event();
-        let since = std::time::Instant::now();
-        assert_eq!(never.ended(Duration::from_millis(5)), Ok(false));
-        assert_eq!(
-            never.must_end(Duration::from_millis(5)),
-            Err(Error::Timeout { timeout_us: 5_000 })
-        );
-        assert!(since.elapsed() < Duration::from_secs(2));
-        set_user_event_status(never.raw, CL_COMPLETE).unwrap();
-        assert_eq!(never.ended(Duration::ZERO), Ok(true));
-
-        let lost = event();
-        set_user_event_status(lost.raw, -5).unwrap();
-        let expected =
-            Error::Gpu { call: "clEnqueueNDRangeKernel", code: -5, name: "CL_OUT_OF_RESOURCES" };
-        assert_eq!(
-            (lost.ended(Duration::ZERO), lost.must_end(Duration::ZERO)),
-            (Err(expected), Err(expected))
-        );
-    }
-}

@@ -60,9 +60,6 @@ pub enum OpenClKind {
 
 impl OpenClFacts {
     /// The alignment of operands, where this device can have them.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`]: it is older than OpenCL 1.1, which has no sub-buffers.
     pub(super) fn align(&self) -> Result<Align> {
         if self.version_number < (1, 1) {
             let fix = "use another one: OpenCL 1.1 is the oldest that is taken";
@@ -76,9 +73,6 @@ impl OpenClFacts {
 }
 
 /// Asks `device` for all of them.
-///
-/// # Errors
-/// [`Error::Gpu`]. [`Error::Unexpected`]: a number that cannot be.
 pub(super) fn ask(
     ordinal: u32,
     platform: cl_platform_id,
@@ -143,29 +137,6 @@ fn numbers(version: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_device_without_sub_buffers_is_refused() {
-        let facts = |version_number, base_addr_align_bytes| OpenClFacts {
-            ordinal: 0,
-            name: String::new(),
-            platform: String::new(),
-            version: String::new(),
-            version_number,
-            kind: OpenClKind::Gpu,
-            host_unified_memory: true,
-            base_addr_align_bytes,
-            max_group_items: 1,
-            max_items: [1; 3],
-            max_alloc_bytes: 1,
-            compiler: true,
-        };
-        let align = |version, bytes| facts(version, bytes).align().map(Align::bytes);
-        assert!(matches!(align((1, 0), 128), Err(Error::Unsupported { .. })));
-        assert!(matches!(align((0, 0), 128), Err(Error::Unsupported { .. })));
-        assert_eq!((align((1, 1), 4), align((3, 0), 4096)), (Ok(64), Ok(4096)));
-        assert_eq!(align((3, 0), 96), Err(Error::NotPowerOfTwo { align_bytes: 96 }));
-    }
 
     #[test]
     fn words_texts_and_versions_are_read() {

@@ -150,9 +150,6 @@ impl OpenClGpu {
     }
 
     /// Is this the process that opened it?
-    ///
-    /// # Errors
-    /// [`Error::Forked`]: nothing of the driver may be called.
     pub(super) fn must_be_ours(&self) -> Result<()> {
         if self.is_forked() { Err(Error::Forked { owner_pid: self.pid }) } else { Ok(()) }
     }
@@ -163,9 +160,6 @@ impl OpenClGpu {
     }
 
     /// Does it still take commands?
-    ///
-    /// # Errors
-    /// [`Error::WillNotStop`]: a transfer went wrong before.
     pub(super) fn takes_commands(&self) -> Result<()> {
         self.lost.check()
     }

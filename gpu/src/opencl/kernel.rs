@@ -18,7 +18,7 @@ use cl3::{
     types::{cl_kernel, cl_mem},
 };
 use contigo::{
-    Completion, Driver, Error, OperandSpec, Port, Result,
+    Completion, Driver, Error, Port, Result,
     job::{Argument, Launch, Signature},
     mem::DevSlice,
 };
@@ -110,8 +110,9 @@ impl OpenClKernel {
     /// The kernel has the parameters of `signature`, as pointers to `global` or `constant` memory
     /// and as scalars. Launched with any operands and argument words that [`check`](Driver::check)
     /// lets pass, it touches no bytes but the operands', and writes only those whose
-    /// [`OperandSpec`] allows it. Where a signature cannot say what the kernel asks for, the
-    /// program passes no other words, or wraps this driver in one whose `check` compares them.
+    /// [`OperandSpec`](contigo::OperandSpec) allows it. Where a signature cannot say what the
+    /// kernel asks for, the program passes no other words, or wraps this driver in one whose
+    /// `check` compares them.
     pub unsafe fn new(module: &OpenClModule, entry: &CStr, signature: Signature) -> Result<Self> {
         let launches = Launches::new(module, entry)?;
         let (kernel, gpu) = (launches.kernel(), module.gpu());
@@ -264,9 +265,7 @@ fn size(kernel: cl_kernel, index: u32, argument: Argument<'_>) -> Result<usize> 
 // those of the context's table. 6. The queue belongs to this value. 8. Events are looked at, for as
 // long as the timeout or the constants say.
 unsafe impl Driver for OpenClKernel {
-    fn name(&self) -> &'static str {
-        self.signature.name()
-    }
+    contigo::forward!(|this| this.signature => name, operands);
 
     fn port(&self) -> &Port {
         &self.port
@@ -274,10 +273,6 @@ unsafe impl Driver for OpenClKernel {
 
     fn addr_bits(&self) -> u32 {
         64
-    }
-
-    fn operands(&self) -> &[OperandSpec] {
-        self.signature.operands()
     }
 
     fn depth(&self) -> usize {

@@ -40,9 +40,6 @@ impl Wrong {
     }
 
     /// `Ok` where nothing went wrong.
-    ///
-    /// # Errors
-    /// [`Error::WillNotStop`], with the code.
     pub(super) fn check(&self) -> Result<()> {
         let (status, waited_us) = match self.0.load(Ordering::Acquire) {
             0 => return Ok(()),
@@ -70,11 +67,8 @@ impl Default for Late {
 }
 
 impl Late {
-    /// Keeps the event of a transfer that is late.
-    ///
-    /// # Errors
-    /// Its end cannot be known then: [`lose_track`](Self::lose_track). [`Error::TooMany`],
-    /// [`Error::Contended`], [`Error::Gpu`].
+    /// Keeps the event of a transfer that is late. After an error its end cannot be known
+    /// ([`lose_track`](Self::lose_track)).
     pub(super) fn add(&self, bytes: Bytes, event: Event) -> Result<()> {
         self.keep(bytes, event).inspect_err(|error| self.lose_track(error))
     }
@@ -93,18 +87,11 @@ impl Late {
     }
 
     /// No transfer is late any more.
-    ///
-    /// # Errors
-    /// [`Error::Contended`]. [`Error::Gpu`]: one has failed. [`Error::WillNotStop`]: it cannot
-    /// be known.
     pub(super) fn is_empty(&self) -> Result<bool> {
         Ok(self.look()?.iter().all(Option::is_none))
     }
 
     /// Calls `show` once with the event of each transfer that may still use some of `bytes`.
-    ///
-    /// # Errors
-    /// As [`is_empty`](Self::is_empty), and those of `show`.
     pub(super) fn of(
         &self,
         bytes: &[Option<Bytes>],

@@ -85,11 +85,7 @@ impl Launches {
     /// forgotten. The launch will wait for what is late of the operands' hand-over.
     ///
     /// The late transfers come first: whatever else is refused, [`stop`](Self::stop) knows of them.
-    ///
-    /// # Errors
-    /// - [`Error::QueueFull`]. [`Error::OutOfRange`]: an address of no object.
-    /// - [`Error::WillNotStop`], [`Error::Gpu`], [`Error::TooMany`] or [`Error::Contended`]: a
-    ///   transfer may use the operands, and its end cannot be seen. So [`stop`](Self::stop) fails.
+    /// Where the end of one cannot be seen, this call and `stop` fail.
     pub(super) fn begin(&mut self, operands: &[DevSlice]) -> Result<()> {
         if mem::take(&mut self.stopped) {
             self.in_flight.clear();
@@ -124,9 +120,7 @@ impl Launches {
     }
 
     /// Launches the kernel with the arguments that it has, behind the transfers that are late.
-    ///
-    /// # Errors
-    /// [`Error::Gpu`]. Where the driver had taken it all the same, it is in flight.
+    /// Where the driver had taken it and this call fails all the same, it is in flight.
     ///
     /// # Safety
     /// The arguments are set, each of the kernel's. The bytes that it then touches belong to it
@@ -168,9 +162,6 @@ impl Launches {
     }
 
     /// The slot of the oldest launch, where it has ended. `None`: it goes on, or there is none.
-    ///
-    /// # Errors
-    /// [`Error::Gpu`]: it ended with an error, or the device is lost.
     pub(super) fn poll(&mut self, timeout: Duration) -> Result<Option<usize>> {
         let Some((_, event)) = self.in_flight.front() else { return Ok(None) };
         let ended = event.ended(timeout)?;

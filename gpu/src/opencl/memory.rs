@@ -164,10 +164,8 @@ impl<B: Backend> OpenClMemory<B> {
         unsafe { self.mapping.cpu.add(offset) }
     }
 
-    /// Declares the CPU's bytes the latest ones, behind what is in the queue.
-    ///
-    /// # Errors
-    /// Nothing was given to the device then.
+    /// Declares the CPU's bytes the latest ones, behind what is in the queue. After an error
+    /// nothing was given to the device.
     fn declare(&self, range: &Range<usize>) -> Result<Event> {
         self.gpu.takes_commands()?;
         let (part, skip) = self.part(range)?;

@@ -89,9 +89,6 @@ impl OpenClModule {
     }
 
     /// The kernel called `name`.
-    ///
-    /// # Errors
-    /// [`Error::Gpu`] with `clCreateKernel` and -46: there is none.
     pub(super) fn kernel(&self, name: &CStr) -> Result<cl_kernel> {
         check("clCreateKernel", create_kernel(self.0.program, name))
     }

@@ -32,9 +32,6 @@ impl Buffer {
     /// object still (OpenCL 3.0, 5.5.1, `clSetMemObjectDestructorCallback`: "can be reused or
     /// freed"). The answer is something where the time was over.
     ///
-    /// # Errors
-    /// [`Error::Gpu`](contigo::Error::Gpu): the driver will not report it.
-    ///
     /// # Safety
     /// It is a buffer, and only this call releases it.
     pub(super) unsafe fn release(self, timeout: Duration) -> Result<Option<Later>> {
@@ -63,10 +60,6 @@ pub(super) struct SubBuffer(cl_mem);
 
 impl SubBuffer {
     /// `len_bytes` from `origin` of `block`.
-    ///
-    /// # Errors
-    /// [`Error::Gpu`](contigo::Error::Gpu) with `clCreateSubBuffer`: -13, the origin is not
-    /// aligned; -30, it is not inside; -61, no bytes.
     ///
     /// # Safety
     /// `block` is a buffer, and not released before this call has returned.

@@ -39,7 +39,7 @@ pub struct VulkanGpu {
     pub(super) family: u32,
     /// vkQueueSubmit wants one thread at a time (Vulkan 1.3, "Threading Behavior").
     queue: Mutex<vk::Queue>,
-    port: Port,
+    pub(super) port: Port,
     /// Kernels with jobs that did not end when they should have. Of one that was dropped it is the
     /// newest job's fence, which is never destroyed. It is signalled when the kernel's older jobs
     /// have ended too (Vulkan 1.3, "Fences").
@@ -162,10 +162,6 @@ impl VulkanGpu {
     #[must_use]
     pub const fn port(&self) -> Port {
         self.port
-    }
-
-    pub(super) const fn port_ref(&self) -> &Port {
-        &self.port
     }
 
     /// The alignment that a program allocates with: a multiple of a line, and of

@@ -34,9 +34,10 @@ impl Imported {
         }
         // SAFETY: made of this device, in no use, and freed once (the caller's promise). The buffer
         // goes before its memory, and null memory is none (vkFreeMemory).
-        unsafe { gpu.device().destroy_buffer(self.object.buffer, None) }
-        // SAFETY: as above.
-        unsafe { gpu.device().free_memory(self.memory, None) }
+        unsafe {
+            gpu.device().destroy_buffer(self.object.buffer, None);
+            gpu.device().free_memory(self.memory, None);
+        }
     }
 }
 
@@ -79,10 +80,6 @@ pub(super) fn memory_type(types: &[vk::MemoryType], allowed: u32) -> Option<u32>
 
 /// Imports the bytes of `mapping` by their pointer.
 ///
-/// # Errors
-/// [`Error::Misaligned`], [`Error::Argument`]: they do not begin or end where the driver asks for
-/// it. [`Error::Unsupported`], [`Error::BlockSize`], [`Error::Gpu`], [`Error::Forked`].
-///
 /// # Safety
 /// The bytes are mapped until the result is freed. No other code reads or writes what a job has.
 pub(super) unsafe fn host(gpu: &VulkanGpu, mapping: &Mapping) -> Result<Imported> {
@@ -123,9 +120,6 @@ pub(super) unsafe fn host(gpu: &VulkanGpu, mapping: &Mapping) -> Result<Imported
 }
 
 /// Imports a dma-buf that holds the bytes of `mapping`.
-///
-/// # Errors
-/// [`Error::Unsupported`]: this driver does not, or the memory is not coherent. As [`host`].
 ///
 /// # Safety
 /// The dma-buf holds `mapping.len_bytes`. No other code reads or writes what a job has.
@@ -261,10 +255,6 @@ unsafe fn bound<I: vk::ExtendsMemoryAllocateInfo>(
 }
 
 /// Does a buffer of such memory need an allocation of its own?
-///
-/// # Errors
-/// [`Error::Unsupported`]: it cannot be imported for such a buffer at all
-/// (`VkExternalMemoryProperties`).
 fn is_dedicated(gpu: &VulkanGpu, handle: vk::ExternalMemoryHandleTypeFlags) -> Result<bool> {
     let [host, dma_buf] = gpu.driver.features;
     let features = if handle == HOST { host } else { dma_buf };

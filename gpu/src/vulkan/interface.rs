@@ -75,23 +75,14 @@ impl Interface {
     /// Takes what an instruction says of resources.
     pub(super) fn read(&mut self, instruction: &[u32]) {
         let Some((first, rest)) = instruction.split_first() else { return };
+        let mut known = |id: &u32, kind| drop(self.types.insert(*id, kind));
         match (first & 0xFFFF, rest) {
-            (OP_TYPE_INT | OP_TYPE_FLOAT, [id, bits, ..]) => {
-                drop(self.types.insert(*id, Type::Scalar(bits / 8)))
-            }
-            (OP_TYPE_VECTOR, [id, of, count]) => {
-                drop(self.types.insert(*id, Type::Vector(*of, *count)))
-            }
-            (OP_TYPE_MATRIX, [id, of, count]) => {
-                drop(self.types.insert(*id, Type::Matrix(*of, *count)))
-            }
-            (OP_TYPE_ARRAY, [id, of, length]) => {
-                drop(self.types.insert(*id, Type::Array(*of, *length)))
-            }
-            (OP_TYPE_STRUCT, [id, members @ ..]) => {
-                drop(self.types.insert(*id, Type::Struct(members.to_vec())))
-            }
-            (OP_TYPE_POINTER, [id, _, to]) => drop(self.types.insert(*id, Type::Pointer(*to))),
+            (OP_TYPE_INT | OP_TYPE_FLOAT, [id, bits, ..]) => known(id, Type::Scalar(bits / 8)),
+            (OP_TYPE_VECTOR, [id, of, count]) => known(id, Type::Vector(*of, *count)),
+            (OP_TYPE_MATRIX, [id, of, count]) => known(id, Type::Matrix(*of, *count)),
+            (OP_TYPE_ARRAY, [id, of, length]) => known(id, Type::Array(*of, *length)),
+            (OP_TYPE_STRUCT, [id, members @ ..]) => known(id, Type::Struct(members.to_vec())),
+            (OP_TYPE_POINTER, [id, _, to]) => known(id, Type::Pointer(*to)),
             (OP_CONSTANT, [_, id, value]) => drop(self.constants.insert(*id, *value)),
             (
                 OP_VARIABLE,
@@ -113,10 +104,6 @@ impl Interface {
 
     /// Does the shader ask for nothing but the operands and the words of `signature`? It may use
     /// fewer: a compiler leaves out what has no effect.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`]: it asks for something else than storage buffers and push constants.
-    /// [`Error::Argument`]: a set, a binding or a place is not the signature's.
     pub(super) fn check(&self, signature: &Signature) -> Result<()> {
         if self.has_groups {
             return unsupported(
@@ -269,13 +256,20 @@ const fn unsupported<T>(what: &'static str, fix: &'static str) -> Result<T> {
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::*;
-    use contigo::{OperandSpec, job::Parameter::Operand};
+    use contigo::{
+        OperandSpec,
+        job::Parameter::{Operand, Words},
+    };
 
     /// A module of these instructions, without their first halves.
     fn module(instructions: &[&[u32]]) -> Interface {
         let mut interface = Interface::default();
         instructions.iter().for_each(|instruction| interface.read(instruction));
         interface
+    }
+
+    fn two() -> Signature {
+        Signature::new("two", &[Operand(OperandSpec::in_out()), Words(1)]).unwrap()
     }
 
     fn refused(instructions: &[&[u32]]) -> Option<Error> {
@@ -333,14 +327,9 @@ mod tests {
             refused(&shader),
             Some(Error::Argument { name, value: 0, min: 0, max: 0, multiple_of: 1 })
         );
-        let two = Signature::new(
-            "two",
-            &[Operand(OperandSpec::in_out()), contigo::job::Parameter::Words(1)],
-        )
-        .unwrap();
         let wrong =
             Error::Argument { name, value: (u32::MAX - 3).into(), min: 0, max: 0, multiple_of: 1 };
-        assert_eq!(module(&shader).check(&two), Err(wrong));
+        assert_eq!(module(&shader).check(&two()), Err(wrong));
     }
 
     #[test]
@@ -388,11 +377,6 @@ mod tests {
         ];
         let mut shader = module(&shader);
         shader.read(&words);
-        let two = Signature::new(
-            "two",
-            &[Operand(OperandSpec::in_out()), contigo::job::Parameter::Words(1)],
-        )
-        .unwrap();
-        assert!(matches!(shader.check(&two), Err(Error::Argument { value: 1, max: 0, .. })));
+        assert!(matches!(shader.check(&two()), Err(Error::Argument { value: 1, max: 0, .. })));
     }
 }

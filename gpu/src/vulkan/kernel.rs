@@ -3,7 +3,7 @@
 
 use super::{VulkanModule, interface, lane::Lane, launch, object::Bound, pipeline};
 use contigo::{
-    Completion, Direction, Driver, Error, OperandSpec, Port, Result,
+    Completion, Direction, Driver, Error, Port, Result,
     job::{Argument, MAX_OPERANDS, Signature},
     linux::same_process,
     mem::DevSlice,
@@ -99,9 +99,9 @@ impl VulkanKernel {
     /// The shader has a storage buffer at set 0 for each operand of `signature`, no other resource,
     /// and no more push constants than its words. With any operands and argument words that
     /// [`check`](Driver::check) lets pass, it touches no bytes but the operands', and writes only
-    /// those whose [`OperandSpec`] allows it. Where a signature cannot say what the shader asks
-    /// for, the program passes no other words, or wraps this driver in one whose `check` compares
-    /// them.
+    /// those whose [`OperandSpec`](contigo::OperandSpec) allows it. Where a signature cannot say
+    /// what the shader asks for, the program passes no other words, or wraps this driver in one
+    /// whose `check` compares them.
     pub unsafe fn new(
         module: &VulkanModule,
         entry: &CStr,
@@ -150,20 +150,14 @@ impl VulkanKernel {
 // lock before vkQueueSubmit is bounded, and that call queues work without waiting for it.
 // 9. Nothing here panics, and no code of the program is called.
 unsafe impl Driver for VulkanKernel {
-    fn name(&self) -> &'static str {
-        self.signature.name()
-    }
+    contigo::forward!(|this| this.signature => name, operands);
 
     fn port(&self) -> &Port {
-        self.lane.gpu().port_ref()
+        &self.lane.gpu().port
     }
 
     fn addr_bits(&self) -> u32 {
         64
-    }
-
-    fn operands(&self) -> &[OperandSpec] {
-        self.signature.operands()
     }
 
     fn depth(&self) -> usize {

@@ -64,10 +64,6 @@ impl Lane {
 
     /// Records a job into `slot`, and puts it into the queue. Nothing of the heap is taken here.
     ///
-    /// # Errors
-    /// [`Error::QueueFull`]; [`Error::Contended`]; [`Error::Gpu`]; [`Error::Forked`]. Jobs that
-    /// were put there before stay there.
-    ///
     /// # Safety
     /// The shader has the operands, as many, and the words. Its bytes belong to the device until
     /// `poll` tells of the slot, or `stop` returns `Ok`.
@@ -121,9 +117,6 @@ impl Lane {
     }
 
     /// Waits for the end of all that is in the queue of this kernel: a dispatch cannot be stopped.
-    ///
-    /// # Errors
-    /// [`Error::WillNotStop`]. [`Error::Forked`]: the jobs are the parent's.
     pub(super) fn stop(&mut self, device: &'static str) -> Result<()> {
         same_process()?;
         let since_us = Spin.now_us();

@@ -20,10 +20,6 @@ static LIBRARY: OnceLock<Library> = OnceLock::new();
 static OPENED: Opened<VulkanGpu> = Opened::none("devices of Vulkan");
 
 /// The lock under which the library is loaded, and devices are listed and opened.
-///
-/// # Errors
-/// [`Error::Forked`]: a child's copy of the lock may be locked for ever, and a driver's threads
-/// are the parent's. [`Error::Contended`].
 fn opening() -> Result<MutexGuard<'static, ()>> {
     same_process()?;
     OPENED.lock()

@@ -141,9 +141,11 @@ impl<B: Backend> Drop for VulkanMemory<B> {
         }
         // SAFETY: the code that drops this value has all of its bytes, so that no job has any. No
         // job can find the buffer any more.
-        unsafe { self.imported.free(self.gpu) }
-        // SAFETY: once, and the device does not reach it any more.
-        unsafe { ManuallyDrop::drop(&mut self.backend) }
+        // The backend is dropped once, and the device does not reach it any more.
+        unsafe {
+            self.imported.free(self.gpu);
+            ManuallyDrop::drop(&mut self.backend);
+        }
     }
 }
 

@@ -92,9 +92,6 @@ impl VulkanModule {
     }
 
     /// Compares what the shader asks for with `signature`, where it is known.
-    ///
-    /// # Errors
-    /// As [`Interface::check`].
     pub(super) fn check(&self, signature: &Signature) -> Result<()> {
         self.0.interface.as_ref().map_or(Ok(()), |interface| interface.check(signature))
     }

@@ -52,10 +52,8 @@ impl Pipeline {
         self.module.gpu()
     }
 
-    /// Makes it, of the entry point `entry`, which the module has.
-    ///
-    /// # Errors
-    /// [`Error::Gpu`](contigo::Error::Gpu). What was made before is to be destroyed all the same.
+    /// Makes it, of the entry point `entry`, which the module has. After an error, what was made
+    /// before is to be destroyed all the same.
     pub(super) fn make(&mut self, entry: &CStr, operands: usize, push_bytes: u32) -> Result<()> {
         self.make_pipeline(entry, operands, push_bytes)?;
         self.make_slots(operands)
@@ -285,20 +283,15 @@ impl Pipeline {
     /// Nothing of it is in the queue, and it is destroyed once.
     pub(super) unsafe fn destroy(&self) {
         let device = self.gpu().device();
-        for slot in self.slots {
-            // SAFETY: each object is this device's or null, in no use, and is destroyed once; so
-            // below. A pool takes its buffers or sets with it.
-            unsafe { device.destroy_fence(slot.fence, None) }
+        // SAFETY: each object is this device's or null, in no use, and is destroyed once. A pool
+        // takes its buffers or sets with it.
+        unsafe {
+            self.slots.iter().for_each(|slot| device.destroy_fence(slot.fence, None));
+            device.destroy_descriptor_pool(self.descriptor_pool, None);
+            device.destroy_command_pool(self.command_pool, None);
+            device.destroy_pipeline(self.pipeline, None);
+            device.destroy_pipeline_layout(self.layout, None);
+            device.destroy_descriptor_set_layout(self.set_layout, None);
         }
-        // SAFETY: as above.
-        unsafe { device.destroy_descriptor_pool(self.descriptor_pool, None) }
-        // SAFETY: as above.
-        unsafe { device.destroy_command_pool(self.command_pool, None) }
-        // SAFETY: as above.
-        unsafe { device.destroy_pipeline(self.pipeline, None) }
-        // SAFETY: as above.
-        unsafe { device.destroy_pipeline_layout(self.layout, None) }
-        // SAFETY: as above.
-        unsafe { device.destroy_descriptor_set_layout(self.set_layout, None) }
     }
 }

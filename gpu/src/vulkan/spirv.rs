@@ -29,10 +29,6 @@ const LOCAL_SIZE: u32 = 17;
 
 /// The entry points of a module that compute. Where it has one alone, also what that asks of a job;
 /// of several, this code does not find out which one uses which resource.
-///
-/// # Errors
-/// [`Error::Argument`]: it is shorter than a header. [`Error::Unexpected`]: the magic number is
-/// another one, an instruction runs past the end, or the last function has no end.
 pub(super) fn entries(words: &[u32]) -> Result<(Vec<Entry>, Option<Interface>)> {
     let (value, min) = (words.len() as u64 * 4, HEADER_WORDS as u64 * 4);
     let Some((header, mut rest)) = words.split_at_checked(HEADER_WORDS) else {

@@ -1,31 +1,24 @@
 //! Loaders and drivers with something wrong, each in a process of its own: typed errors with
 //! numbers, in bounded time.
 
-use super::{WAIT, built, child, device, in_place, is_child, keyed, memory::Part, module, region};
-use contigo::{Backend, CpuBuf, DevBuf, Direction, Error, JobError, Queue, Region, job::Launch};
+use super::{
+    LIMIT, built,
+    child::{child, is_child, is_mapped, said, skipped},
+    device, in_place, keyed,
+    memory::Part,
+    module, region,
+};
+use contigo::{
+    Backend, CpuBuf, DevBuf, Direction, Error, JobError, Operand, Queue, Region, job::Launch,
+};
 use contigo_gpu::opencl::{OpenClGpu, OpenClKernel, OpenClMemory};
-use contigo_testkit::emulated;
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
 
-/// The words of a child, which ends well.
-pub(super) fn said(mut child: std::process::Command) -> String {
-    let output = child.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        output.status.success(),
-        "{}: {said}\n{}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
-    said
-}
-
 #[test]
 fn machine_without_opencl_says_so() {
-    const THIS: &str = "broken::machine_without_opencl_says_so";
     if is_child() {
         println!(
             "CHILD: {} | {}",
@@ -38,7 +31,7 @@ fn machine_without_opencl_says_so() {
     std::fs::create_dir_all(&folder).unwrap();
     // No library: a file of that name which is none.
     std::fs::write(format!("{folder}/libOpenCL.so.1"), "").unwrap();
-    let mut nothing = child(THIS);
+    let mut nothing = child();
     nothing.env("LD_LIBRARY_PATH", &folder);
     let no_library = said(nothing);
     assert_eq!(
@@ -47,13 +40,13 @@ fn machine_without_opencl_says_so() {
         "{no_library}"
     );
     // A library that has none of the functions.
-    let mut other = child(THIS);
+    let mut other = child();
     other.env("OPENCL_DYLIB_PATH", "libm.so.6");
     let lacks = said(other);
     assert!(lacks.contains("CHILD: clGetPlatformIDs: update OpenCL's loader"), "{lacks}");
-    if device(THIS).is_some() {
+    if device().is_some() {
         // A loader with no driver.
-        let mut alone = child(THIS);
+        let mut alone = child();
         alone.env("OCL_ICD_VENDORS", &folder);
         let alone = said(alone);
         assert!(
@@ -68,46 +61,26 @@ fn machine_without_opencl_says_so() {
 /// kept: no operand is the CPU's while the driver may use it.
 #[test]
 fn a_driver_that_is_wrong_is_found() {
-    const THIS: &str = "broken::a_driver_that_is_wrong_is_found";
-    const ALL: [&str; 19] = [
-        "old",
-        "align",
-        "lost",
-        "copies",
-        "refuses",
-        "stuck",
-        "retains",
-        "keeps",
-        "slow",
-        "argument",
-        "nothing",
-        "late",
-        "never",
-        "second",
-        "failed",
-        "failed first",
-        "flush",
-        "unread",
-        "mapped",
-    ];
     if is_child() {
-        return println!("CHILD: {}", seen(&std::env::var(BROKEN).unwrap()));
+        let broken = std::env::var(BROKEN).unwrap();
+        let (_, is_seen) = ALL.into_iter().find(|(name, _)| *name == broken).unwrap();
+        return println!("CHILD: {broken}, as expected: {}", is_seen());
     }
-    if device(THIS).is_none() {
+    if device().is_none() {
         return;
     }
     let library = match built("broken", "-Wl,--no-as-needed,-l:libOpenCL.so.1") {
         Ok(library) => library,
-        Err(why) => return emulated::skipped(THIS, &why),
+        Err(why) => return skipped(&why),
     };
     // Each in a process of its own, all at once: some wait for 10 s.
     std::thread::scope(|scope| {
-        for broken in ALL {
-            let mut child = child(THIS);
+        for (broken, _) in ALL {
+            let mut child = child();
             child.env("OPENCL_DYLIB_PATH", &library).env(BROKEN, broken);
             scope.spawn(move || {
                 let said = said(child);
-                assert!(said.contains(&format!("CHILD: {broken}, as expected")), "{said}");
+                assert!(said.contains(&format!("CHILD: {broken}, as expected: true")), "{said}");
             });
         }
     });
@@ -116,42 +89,41 @@ fn a_driver_that_is_wrong_is_found() {
 
 pub(super) const BROKEN: &str = "CONTIGO_BROKEN";
 
-fn seen(broken: &str) -> String {
-    let expected = match broken {
-        "old" => {
-            matches!(OpenClGpu::open(0), Err(Error::Unsupported { what, .. }) if what.contains("1.1"))
-        }
-        "align" => matches!(
-            OpenClGpu::open(0),
-            Err(Error::Unexpected { name: "CL_DEVICE_MEM_BASE_ADDR_ALIGN", value: 96 })
-        ),
-        "lost" => is_lost(),
-        // The first look of a region is refused, and the memory comes back.
-        "copies" => first_look().is_some_and(|(error, _)| {
-            matches!(error, Error::Unexpected { name: "clEnqueueMapBuffer", .. })
-        }),
-        "refuses" => first_look().is_some_and(|(error, _)| {
-            error == Error::Gpu { call: "clEnqueueMapBuffer", code: -12, name: "CL_MAP_FAILURE" }
-        }),
-        "stuck" => is_stuck(),
-        "retains" => is_freed_all_the_same(),
-        "keeps" => is_kept(),
-        "slow" => is_freed_later(),
-        "argument" => forgets_what_was_set(),
-        "late" => is_waited_for(),
-        "never" | "second" => second_is_refused(broken == "never"),
-        "failed" | "flush" => is_leaked(),
-        "failed first" => is_leaked_with_its_neighbour(),
-        "unread" => comes_back_late(),
-        "mapped" => stays_mapped(),
-        _ => first_look().is_none(),
-    };
-    if expected {
-        format!("{broken}, as expected")
-    } else {
-        format!("{broken}, and something else")
-    }
-}
+/// What is wrong with a driver (`broken.c`), and whether it is found.
+const ALL: [(&str, fn() -> bool); 19] = [
+    ("old", || {
+        let refused = OpenClGpu::open(0);
+        matches!(refused, Err(Error::Unsupported { what, .. }) if what.contains("1.1"))
+    }),
+    ("align", || {
+        let name = "CL_DEVICE_MEM_BASE_ADDR_ALIGN";
+        OpenClGpu::open(0).err() == Some(Error::Unexpected { name, value: 96 })
+    }),
+    ("lost", is_lost),
+    // The first look of a region is refused, and the memory comes back.
+    ("copies", || {
+        let found = first_look().map(|(error, _)| error);
+        matches!(found, Some(Error::Unexpected { name: "clEnqueueMapBuffer", .. }))
+    }),
+    ("refuses", || {
+        let error = Error::Gpu { call: "clEnqueueMapBuffer", code: -12, name: "CL_MAP_FAILURE" };
+        first_look().is_some_and(|(found, _)| found == error)
+    }),
+    ("stuck", is_stuck),
+    ("retains", is_freed_all_the_same),
+    ("keeps", is_kept),
+    ("slow", is_freed_later),
+    ("argument", forgets_what_was_set),
+    ("nothing", || first_look().is_none()),
+    ("late", is_waited_for),
+    ("never", || second_is_refused(true)),
+    ("second", || second_is_refused(false)),
+    ("failed", is_leaked),
+    ("failed first", is_leaked_with_its_neighbour),
+    ("flush", is_leaked),
+    ("unread", comes_back_late),
+    ("mapped", stays_mapped),
+];
 
 /// The answer of a region to fresh memory, which comes back.
 fn first_look() -> Option<(Error, OpenClMemory)> {
@@ -165,7 +137,7 @@ fn is_lost() -> bool {
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
     let buf = region.alloc(4096, gpu.align()).unwrap();
-    let failed = queue.run([buf.in_out(..)], &Launch::of(64, 64).with(&[]), WAIT).unwrap_err();
+    let failed = queue.run([buf.in_out(..)], &Launch::of(64, 64).with(&[]), LIMIT).unwrap_err();
     println!("CHILD lost: {failed}");
     let code = (-5_i32).cast_unsigned();
     matches!(failed.error, Error::WillNotStop { device: "flip", status, .. } if status == code)
@@ -195,7 +167,7 @@ fn is_freed_all_the_same() -> bool {
     let region =
         Region::new(OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap()).unwrap();
     let buf = region.alloc(4096, gpu.align()).unwrap();
-    drop(queue.run([buf.in_out(..)], &Launch::of(64, 64).with(&[]), WAIT).unwrap());
+    drop(queue.run([buf.in_out(..)], &Launch::of(64, 64).with(&[]), LIMIT).unwrap());
     drop(region);
     DROPPED.load(Ordering::SeqCst) == 1
 }
@@ -210,14 +182,20 @@ fn flipping(work: impl FnOnce(&mut Queue<OpenClKernel>, CpuBuf) -> bool) -> bool
     work(&mut queue, buf)
 }
 
-pub(super) fn words() -> contigo::job::Words {
+fn words() -> contigo::job::Words {
     Launch::of(64, 64).with(&[])
 }
 
 /// A job that ends with an error, and its buffer, which stays the device's.
 fn failing(queue: &mut Queue<OpenClKernel>, buf: CpuBuf) -> JobError<[DevBuf; 1]> {
     queue.submit([buf.in_out(..)], &words()).unwrap();
-    queue.wait(WAIT).unwrap_err()
+    queue.wait(LIMIT).unwrap_err()
+}
+
+/// A job with two operands, which the driver refuses.
+fn two(queue: &mut Queue<OpenClKernel>, [from, to]: [CpuBuf; 2]) -> JobError<[Operand; 2]> {
+    let words = Launch::of(1, 64).with(&[64, 1]);
+    queue.submit([from.to_device(..), to.from_device(..)], &words).unwrap_err()
 }
 
 /// How late a transfer's end is reported, which is longer than a hand-over waits.
@@ -227,7 +205,7 @@ const LATE: Duration = Duration::from_secs(15);
 fn is_waited_for() -> bool {
     flipping(|queue, buf| {
         let since = Instant::now();
-        let [buf] = queue.run([buf.in_out(..)], &words(), WAIT).unwrap().buffers;
+        let [buf] = queue.run([buf.in_out(..)], &words(), LIMIT).unwrap().buffers;
         since.elapsed() >= LATE && buf.view::<u8>().unwrap() == [0xEE; 4096]
     })
 }
@@ -238,10 +216,7 @@ fn second_is_refused(late: bool) -> bool {
     let gpu = OpenClGpu::open(0).unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     let mut queue = Queue::new(keyed(&module), 1).unwrap();
-    let [from, to] = [4096, 2048].map(|len| region.alloc(len, gpu.align()).unwrap());
-    let failed = queue
-        .submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1]))
-        .unwrap_err();
+    let failed = two(&mut queue, [4096, 2048].map(|len| region.alloc(len, gpu.align()).unwrap()));
     println!("CHILD second: {failed}");
     match failed.buffers {
         None => late && matches!(failed.error, Error::WillNotStop { .. }),
@@ -272,9 +247,7 @@ fn is_leaked_with_its_neighbour() -> bool {
     let mut queue = Queue::new(keyed(&module), 1).unwrap();
     let [alone, from, to] = [4096, 4096, 2048].map(|len| region.alloc(len, gpu.align()).unwrap());
     let status = (-5_i32).cast_unsigned();
-    let failed = queue
-        .submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1]))
-        .unwrap_err();
+    let failed = two(&mut queue, [from, to]);
     println!("CHILD neighbour: {failed}");
     let lost = matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none();
     // SAFETY: no device receives its address.
@@ -292,7 +265,7 @@ fn comes_back_late() -> bool {
         let failed = failing(queue, buf);
         let (in_time, [buf]) = (since.elapsed() < LATE, failed.buffers.unwrap());
         assert!(matches!(failed.error, Error::Timeout { .. }), "{}", failed.error);
-        let [buf] = queue.run([buf.in_out(..)], &words(), WAIT).unwrap().buffers;
+        let [buf] = queue.run([buf.in_out(..)], &words(), LIMIT).unwrap().buffers;
         (since.elapsed() >= LATE || !in_time) && buf.view::<u8>().unwrap() == [0x11; 4096]
     })
 }
@@ -318,10 +291,7 @@ fn forgets_what_was_set() -> bool {
     let mut queue = Queue::new(keyed(&module), 1).unwrap();
     let region =
         Region::new(OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap()).unwrap();
-    let [from, to] = [(); 2].map(|()| region.alloc(4096, gpu.align()).unwrap());
-    let failed = queue
-        .submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1]))
-        .unwrap_err();
+    let failed = two(&mut queue, [(); 2].map(|()| region.alloc(4096, gpu.align()).unwrap()));
     let refused = failed.error
         == Error::Gpu { call: "clSetKernelArg", code: -5, name: "CL_OUT_OF_RESOURCES" };
     drop(failed);
@@ -345,19 +315,12 @@ fn is_freed_later() -> bool {
     let gpu = OpenClGpu::open(0).unwrap();
     let memory = OpenClMemory::allocate(gpu, 1 << 16).unwrap();
     let first = memory.mapping().cpu.addr().get();
-    // Neighbours are one line there.
-    let holds = |line: &str| {
-        let range =
-            line.split(['-', ' ']).take(2).map(|end| usize::from_str_radix(end, 16).unwrap());
-        matches!(range.collect::<Vec<_>>()[..], [from, to] if (from..to).contains(&first))
-    };
-    let is_mapped = || std::fs::read_to_string("/proc/self/maps").unwrap().lines().any(holds);
-    let mapped = is_mapped();
+    let mapped = is_mapped(first);
     drop(OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap());
     drop(memory);
-    let kept = is_mapped();
+    let kept = is_mapped(first);
     let deadline = Instant::now() + Duration::from_secs(10);
-    while is_mapped() {
+    while is_mapped(first) {
         if Instant::now() > deadline {
             return false;
         }

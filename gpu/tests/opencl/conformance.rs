@@ -3,11 +3,14 @@
 
 use super::device;
 use cl3::{
-    command_queue::{create_command_queue, enqueue_read_buffer, enqueue_write_buffer},
+    command_queue::{
+        create_command_queue, enqueue_read_buffer, enqueue_write_buffer, release_command_queue,
+    },
     device::{CL_DEVICE_TYPE_ALL, get_device_ids},
+    event::{cl_event, release_event},
     memory::{CL_MEM_CONTEXT, get_mem_object_info},
     platform::get_platform_ids,
-    types::{CL_TRUE, cl_mem},
+    types::{CL_TRUE, cl_command_queue, cl_mem},
 };
 use contigo::{Backend, DevAddr, Port, mem::Mapping, sim::BusError};
 use contigo_gpu::opencl::{OpenClGpu, OpenClMemory};
@@ -49,7 +52,7 @@ struct OnOpenCl {
 
 impl OnOpenCl {
     fn new() -> Self {
-        Self { gpu: device("conformance"), blocks: Blocks::default() }
+        Self { gpu: device(), blocks: Blocks::default() }
     }
 
     /// The object and the offset that `len_bytes` bytes at `addr` are.
@@ -68,15 +71,18 @@ impl OnOpenCl {
     }
 }
 
-/// A queue of another owner, in the context of `buffer`.
-fn queue(buffer: cl_mem) -> cl3::types::cl_command_queue {
+/// Gives a command to a queue of another owner, in the context of `buffer`.
+fn on_queue(buffer: cl_mem, command: impl FnOnce(cl_command_queue) -> Result<cl_event, i32>) {
     let device = get_device_ids(get_platform_ids().unwrap()[0], CL_DEVICE_TYPE_ALL).unwrap()[0];
     let context: isize = get_mem_object_info(buffer, CL_MEM_CONTEXT).unwrap().into();
-    // SAFETY: the context is that of this device, which is the first one.
+    let context = ptr::with_exposed_provenance_mut(context.cast_unsigned());
+    // SAFETY: the context is that of this device, which is the first one. Queue and event are given
+    // back once.
     unsafe {
-        create_command_queue(ptr::with_exposed_provenance_mut(context.cast_unsigned()), device, 0)
+        let queue = create_command_queue(context, device, 0).unwrap();
+        release_event(command(queue).unwrap()).unwrap();
+        release_command_queue(queue).unwrap();
     }
-    .unwrap()
 }
 
 impl Harness for OnOpenCl {
@@ -95,54 +101,20 @@ impl Harness for OnOpenCl {
     }
 
     fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
-        let (buffer, offset) = self.at(addr, bytes.len())?;
-        let queue = queue(buffer);
+        let ((buffer, offset), to) = (self.at(addr, bytes.len())?, bytes.as_mut_ptr().cast());
         // SAFETY: so many bytes are there, and it waits.
-        let event = unsafe {
-            enqueue_read_buffer(
-                queue,
-                buffer,
-                CL_TRUE,
-                offset,
-                bytes.len(),
-                bytes.as_mut_ptr().cast(),
-                0,
-                ptr::null(),
-            )
-        };
-        // SAFETY: both are given back once.
-        unsafe {
-            (
-                cl3::event::release_event(event.unwrap()).unwrap(),
-                cl3::command_queue::release_command_queue(queue).unwrap(),
-            )
-        };
+        on_queue(buffer, |queue| unsafe {
+            enqueue_read_buffer(queue, buffer, CL_TRUE, offset, bytes.len(), to, 0, ptr::null())
+        });
         Ok(())
     }
 
     fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
-        let (buffer, offset) = self.at(addr, bytes.len())?;
-        let queue = queue(buffer);
+        let ((buffer, offset), from) = (self.at(addr, bytes.len())?, bytes.as_ptr().cast());
         // SAFETY: as in `device_read`.
-        let event = unsafe {
-            enqueue_write_buffer(
-                queue,
-                buffer,
-                CL_TRUE,
-                offset,
-                bytes.len(),
-                bytes.as_ptr().cast(),
-                0,
-                ptr::null(),
-            )
-        };
-        // SAFETY: both are given back once.
-        unsafe {
-            (
-                cl3::event::release_event(event.unwrap()).unwrap(),
-                cl3::command_queue::release_command_queue(queue).unwrap(),
-            )
-        };
+        on_queue(buffer, |queue| unsafe {
+            enqueue_write_buffer(queue, buffer, CL_TRUE, offset, bytes.len(), from, 0, ptr::null())
+        });
         Ok(())
     }
 

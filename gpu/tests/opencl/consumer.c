@@ -66,9 +66,3 @@ int32_t consumer_sum(Managed *managed, int32_t keeps, uint64_t *sum) {
     if (answer == 0) managed->deleter(managed);
     return answer;
 }
-
-/* A producer's mistake: the offset is folded into the handle, as into a pointer. */
-int32_t consumer_folded(const Managed *managed) {
-    void *context;
-    return clGetMemObjectInfo((cl_mem)((char *)managed->tensor.data + managed->tensor.byte_offset), MEM_CONTEXT, sizeof context, &context, NULL);
-}

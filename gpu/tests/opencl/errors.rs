@@ -1,6 +1,6 @@
 //! Bad input: typed errors with numbers, and nothing lost.
 
-use super::{WAIT, device, in_place, keyed, module, region};
+use super::{LIMIT, device, in_place, keyed, module, region};
 use contigo::{
     DevAddr, Driver, Error, OperandSpec, Queue,
     job::{
@@ -14,27 +14,25 @@ use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClModule};
 
 const ANY: contigo::job::Parameter = Operand(OperandSpec::in_out());
 
+fn argument(name: &'static str, value: u64, min: u64, max: u64) -> Error {
+    Error::Argument { name, value, min, max, multiple_of: 1 }
+}
+
 #[test]
 fn there_is_no_such_device() {
-    if device("errors::there_is_no_such_device").is_none() {
+    if device().is_none() {
         return;
     }
     let count = u64::from(OpenClGpu::count().unwrap());
     for ordinal in [u32::try_from(count).unwrap(), 15, 16, u32::MAX] {
-        let expected = Error::Argument {
-            name: "the device's number",
-            value: ordinal.into(),
-            min: 0,
-            max: count - 1,
-            multiple_of: 1,
-        };
+        let expected = argument("the device's number", ordinal.into(), 0, count - 1);
         assert_eq!(OpenClGpu::open(ordinal).unwrap_err(), expected);
     }
 }
 
 #[test]
 fn a_text_without_a_byte_is_refused() {
-    let Some(gpu) = device("errors::a_text_without_a_byte_is_refused") else { return };
+    let Some(gpu) = device() else { return };
     // SAFETY: there is no text.
     let refused = unsafe { OpenClModule::build(gpu, "", c"", &mut Log::new()) }.unwrap_err();
     assert!(
@@ -48,7 +46,7 @@ fn a_text_without_a_byte_is_refused() {
 
 #[test]
 fn an_origin_between_two_units_is_refused() {
-    let Some(gpu) = device("errors::an_origin_between_two_units_is_refused") else { return };
+    let Some(gpu) = device() else { return };
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     let align_bytes = gpu.align().bytes();
     let mut queue = Queue::new(keyed(&module), 1).unwrap();
@@ -63,31 +61,31 @@ fn an_origin_between_two_units_is_refused() {
     assert_eq!(refused.error, Error::BufferAlign { index: 0, addr, align_bytes });
     // Everything came back, and the next job runs.
     let [from, to] = refused.buffers.unwrap().map(|operand| operand.into_buf().unwrap());
-    let _ = queue.run([from.to_device(align_bytes..), to.from_device(..)], &words, WAIT).unwrap();
+    let _ = queue.run([from.to_device(align_bytes..), to.from_device(..)], &words, LIMIT).unwrap();
 }
 
 #[test]
 fn a_launch_beyond_the_limits_is_refused() {
-    let Some(gpu) = device("errors::a_launch_beyond_the_limits_is_refused") else { return };
+    let Some(gpu) = device() else { return };
     let module = module(gpu);
     let kernel = in_place(&module, "flip", c"flip");
     let operand = [DevSlice { addr: DevAddr(1 << 40), offset_bytes: 0, len_bytes: 64 }];
     let check = |launch: Launch| kernel.check(&operand, &launch.with(&[]));
     assert_eq!(check(Launch::of(1, 64)), Ok(()));
-    let argument = |error| match error {
+    let told = |error| match error {
         Err(Error::Argument { name, value, max, .. }) => (name, value, max),
         other => panic!("{other:?}"),
     };
     let [x, ..] = gpu.facts().max_items;
     let too_many = u32::try_from(gpu.facts().max_group_items).unwrap() + 1;
-    let (name, value, max) = argument(check(Launch::of(1, too_many)));
+    let (name, value, max) = told(check(Launch::of(1, too_many)));
     assert_eq!((name, value), ("the count of work items in a group", too_many.into()));
     assert!(max <= x as u64);
     let all = Launch { block: [u32::MAX; 3], ..Launch::of(1, 1) };
-    assert_eq!(argument(check(all)).1, u64::MAX);
+    assert_eq!(told(check(all)).1, u64::MAX);
     let shared = Launch { shared_bytes: 16, ..Launch::of(1, 64) };
-    assert_eq!(argument(check(shared)), ("the bytes of shared memory of a launch", 16, 0));
-    assert_eq!(argument(check(Launch::of(0, 64))).1, 0);
+    assert_eq!(told(check(shared)), ("the bytes of shared memory of a launch", 16, 0));
+    assert_eq!(told(check(Launch::of(0, 64))).1, 0);
     // Fewer words than a launch has.
     assert!(matches!(
         kernel.check(&operand, &[1, 2]),
@@ -95,23 +93,10 @@ fn a_launch_beyond_the_limits_is_refused() {
     ));
 }
 
-#[test]
-fn an_operand_that_is_too_small_is_refused() {
-    let Some(gpu) = device("errors::an_operand_that_is_too_small_is_refused") else { return };
-    let (module, region) = (module(gpu), region(gpu, 1 << 16));
-    let mut queue = Queue::new(keyed(&module), 1).unwrap();
-    let [from, to] = [(); 2].map(|()| region.alloc(4096, gpu.align()).unwrap());
-    let refused = queue
-        .submit([from.to_device(..), to.from_device(..99)], &Launch::of(2, 64).with(&[100, 1]))
-        .unwrap_err();
-    assert_eq!(refused.error, Error::BufferSize { index: 1, need_bytes: 100, have_bytes: 99 });
-    assert!(refused.buffers.is_some());
-}
-
 /// An address that is no object's, or runs past its end, is found before anything is launched.
 #[test]
 fn an_address_of_no_buffer_is_refused() {
-    let Some(gpu) = device("errors::an_address_of_no_buffer_is_refused") else { return };
+    let Some(gpu) = device() else { return };
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     let mut kernel = in_place(&module, "flip", c"flip");
     let words = Launch::of(1, 64).with(&[]);
@@ -124,13 +109,13 @@ fn an_address_of_no_buffer_is_refused() {
     assert!(matches!(submit(0xFF_FFFF << 40, 64), Err(Error::OutOfRange { len_bytes: 0, .. })));
     let expected = Error::OutOfRange { start: 0, end: (1 << 16) + 1, len_bytes: 1 << 16 };
     assert_eq!(submit(region.base().raw(), (1 << 16) + 1), Err(expected));
-    assert_eq!(kernel.poll(WAIT / 1000).unwrap(), None);
+    assert_eq!(kernel.poll(LIMIT / 1000).unwrap(), None);
     kernel.stop().unwrap();
 }
 
 #[test]
 fn a_source_with_errors_says_which() {
-    let Some(gpu) = device("errors::a_source_with_errors_says_which") else { return };
+    let Some(gpu) = device() else { return };
     let mut log = Log::from("of a run before");
     // SAFETY: nothing of it runs.
     let built = unsafe {
@@ -154,7 +139,7 @@ fn a_source_with_errors_says_which() {
 
 #[test]
 fn wrong_kernel_signature_is_refused() {
-    let Some(gpu) = device("errors::wrong_kernel_signature_is_refused") else {
+    let Some(gpu) = device() else {
         return;
     };
     let module = module(gpu);
@@ -168,15 +153,9 @@ fn wrong_kernel_signature_is_refused() {
         Err(Error::Gpu { call: "clCreateKernel", code: -46, name: "CL_INVALID_KERNEL_NAME" })
     );
     // Fewer parameters than the kernel has, and more.
-    let counted = |value, max| Error::Argument {
-        name: "the count of parameters in the signature",
-        value,
-        min: max,
-        max,
-        multiple_of: 1,
-    };
-    assert_eq!(new(c"keyed", &[ANY, ANY]), Err(counted(2, 4)));
-    assert_eq!(new(c"flip", &[ANY, Words(1)]), Err(counted(2, 1)));
+    let count = "the count of parameters in the signature";
+    assert_eq!(new(c"keyed", &[ANY, ANY]), Err(argument(count, 2, 4, 4)));
+    assert_eq!(new(c"flip", &[ANY, Words(1)]), Err(argument(count, 2, 1, 1)));
     // A scalar of three words, where one is taken.
     let answer = new(c"keyed", &[ANY, ANY, Words(3), Words(1)]);
     assert_eq!(

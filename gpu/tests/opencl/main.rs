@@ -14,37 +14,54 @@
 )]
 
 mod broken;
+#[path = "../child/mod.rs"]
+mod child;
 mod conformance;
 mod copying;
 mod errors;
 mod fork;
+#[path = "../fork/mod.rs"]
+mod forks;
+#[path = "../jobs/mod.rs"]
 mod jobs;
 mod memory;
 mod never_ends;
+mod scalars;
 mod tensors;
 
 use contigo::{
-    DevBuf, Error, OperandSpec, Queue, Region,
+    Align, DevBuf, Error, OperandSpec, Queue, Region,
     job::{
         Parameter::{Operand, Words},
         Signature,
     },
 };
-use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
-use contigo_testkit::emulated;
+use contigo_gpu::opencl::{
+    KIND, Log, OpenClGpu, OpenClGpu as Gpu, OpenClKernel, OpenClKernel as Kernel, OpenClMemory,
+    OpenClMemory as Memory, OpenClModule,
+};
 use std::{
-    env,
+    ffi::CStr,
     process::Command,
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
 
 /// Far above what a kernel here takes, also beside a build.
-const WAIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(30);
 
-/// `keyed` copies bytes and XORs them with a key, which is narrower than a word. `add` has a scalar
-/// of two words. `flip` works in place, `both` on two. `forever` ends when its first word is 7.
+/// `xor` and `scale` are those of `jobs`. `keyed` copies bytes and XORs them with a key, which is
+/// narrower than a word. `add` has a scalar of two words. `flip` works in place, `both` on two.
+/// `forever` ends when its first word is 7.
 const SOURCE: &str = "
+kernel void xor(global const uint *from, global uint *to, uint count, uint key) {
+    size_t i = get_global_id(0);
+    if (i < count) to[i] = from[i] ^ key;
+}
+kernel void scale(global uint *data, uint count, uint by) {
+    size_t i = get_global_id(0);
+    if (i < count) data[i] = data[i] * by + 1;
+}
 kernel void keyed(global const uchar *from, global uchar *to, uint count, uchar key) {
     size_t i = get_global_id(0);
     if (i < count) to[i] = from[i] ^ key;
@@ -61,12 +78,12 @@ kernel void both(global uchar *one, global uchar *two) {
 kernel void forever(global volatile uint *word) { while (word[0] != 7) word[1] += 1; }
 ";
 
-/// The first device; or none, and the test is skipped.
-fn device(test: &str) -> Option<&'static OpenClGpu> {
+/// The first device; or none, and this thread's test is skipped.
+fn device() -> Option<&'static OpenClGpu> {
     match OpenClGpu::open(0) {
         Ok(gpu) => Some(gpu),
         Err(error @ (Error::NoLibrary { .. } | Error::NotFound { .. })) => {
-            emulated::skipped(test, &error.to_string());
+            child::skipped(&error.to_string());
             None
         }
         Err(error) => panic!("{error}"),
@@ -84,20 +101,63 @@ fn region(gpu: &'static OpenClGpu, len_bytes: usize) -> Region {
     Region::new(OpenClMemory::allocate(gpu, len_bytes).unwrap()).unwrap()
 }
 
-fn keyed(module: &OpenClModule) -> OpenClKernel {
+/// A kernel `entry(from, to, count, key)`, whose operands have `item_bytes` for each of `count`.
+fn copying_kernel(module: &OpenClModule, entry: &CStr, item_bytes: u64) -> OpenClKernel {
     let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
-    let signature = Signature::new("keyed", &[from, to, Words(1), Words(1)])
-        .unwrap()
-        .sized(0, 1, &[0])
-        .unwrap()
-        .sized(1, 1, &[0])
-        .unwrap();
+    let signature = Signature::new("copying", &[from, to, Words(1), Words(1)]).unwrap();
+    let signature = signature.sized(0, item_bytes, &[0]).unwrap();
+    let signature = signature.sized(1, item_bytes, &[0]).unwrap();
     // SAFETY: an item reads `from[i]` and writes `to[i]`, where `i < count`.
-    unsafe { OpenClKernel::new(module, c"keyed", signature) }.unwrap()
+    unsafe { OpenClKernel::new(module, entry, signature) }.unwrap()
+}
+
+fn keyed(module: &OpenClModule) -> OpenClKernel {
+    copying_kernel(module, c"keyed", 1)
+}
+
+/// `scale(data, count, by)`.
+fn scale() -> Signature {
+    let signature = Signature::new("scale", &[Operand(OperandSpec::in_out()), Words(1), Words(1)]);
+    signature.unwrap().sized(0, 4, &[0]).unwrap()
+}
+
+/// The device with the kernels of `jobs`.
+struct Opened {
+    gpu: &'static OpenClGpu,
+    module: OpenClModule,
+}
+
+fn opened() -> Option<Opened> {
+    let gpu = device()?;
+    Some(Opened { gpu, module: module(gpu) })
+}
+
+impl Opened {
+    fn align(&self) -> Align {
+        self.gpu.align()
+    }
+
+    fn region(&self, len_bytes: usize) -> Region {
+        region(self.gpu, len_bytes)
+    }
+
+    fn xor(&self) -> Kernel {
+        copying_kernel(&self.module, c"xor", 4)
+    }
+
+    fn scale(&self) -> Kernel {
+        // SAFETY: an item touches `data[i]`, where `i < count`.
+        unsafe { OpenClKernel::new(&self.module, c"scale", scale()) }.unwrap()
+    }
+
+    /// The code of `scale`, its entry point and its signature.
+    fn code_of_scale(&self) -> (Vec<u8>, &'static CStr, Signature) {
+        (SOURCE.into(), c"scale", scale())
+    }
 }
 
 /// The kernel that works in place; a job has so many work items, and a byte for each.
-fn in_place(module: &OpenClModule, name: &'static str, entry: &std::ffi::CStr) -> OpenClKernel {
+fn in_place(module: &OpenClModule, name: &'static str, entry: &CStr) -> OpenClKernel {
     let signature = Signature::new(name, &[Operand(OperandSpec::in_out())]).unwrap();
     // SAFETY: `flip` is launched with as many items as there are bytes, `forever` with two words.
     unsafe { OpenClKernel::new(module, entry, signature) }.unwrap()
@@ -110,20 +170,7 @@ fn run_there<const N: usize>(
     words: &[u32],
 ) -> [DevBuf; N] {
     queue.submit(operands, words).unwrap();
-    queue.wait_device(WAIT).unwrap().unwrap().buffers
-}
-
-/// Runs one test of this program in a process of its own, in which `is_child` is true.
-fn child(test: &str) -> Command {
-    let mut command = emulated::command(env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(CHILD, "1");
-    command
-}
-
-const CHILD: &str = "CONTIGO_OPENCL_CHILD";
-
-fn is_child() -> bool {
-    env::var_os(CHILD).is_some()
+    queue.wait_device(LIMIT).unwrap().unwrap().buffers
 }
 
 /// A library in C of this folder, built by the machine's compiler; or why not.

@@ -1,11 +1,10 @@
 //! The block: whose bytes they are, and what is refused.
 
-use super::{WAIT, device, in_place, module, region, run_there};
+use super::{device, in_place, module, region, run_there};
 use contigo::{
     Backend, Bus, Direction, Error, Queue, Region, Result,
     job::Launch,
     mem::{Api, Handle, Holder, Mapping, SyncScope},
-    names::DeviceName,
     types::BaseAddr,
 };
 use contigo_gpu::{
@@ -63,7 +62,7 @@ pub(super) fn mapped(raw: u64) -> u32 {
 #[test]
 fn an_import_uses_the_very_bytes() {
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
-    let Some(gpu) = device("memory::an_import_uses_the_very_bytes") else { return };
+    let Some(gpu) = device() else { return };
     let module = module(gpu);
     let backend = Part::new(4096, 8192, &DROPPED);
     let cpu = backend.mapping().cpu;
@@ -95,7 +94,7 @@ fn an_import_uses_the_very_bytes() {
 #[test]
 fn what_no_device_takes_comes_back() {
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
-    let Some(gpu) = device("memory::what_no_device_takes_comes_back") else { return };
+    let Some(gpu) = device() else { return };
     let align_bytes = gpu.align().bytes();
     let refused = |skip, len_bytes| {
         let refused = OpenClMemory::import(gpu, Part::new(skip, len_bytes, &DROPPED)).unwrap_err();
@@ -124,7 +123,7 @@ fn what_no_device_takes_comes_back() {
 
 #[test]
 fn only_this_device_takes_its_memory() {
-    let Some(gpu) = device("memory::only_this_device_takes_its_memory") else { return };
+    let Some(gpu) = device() else { return };
     let region = region(gpu, 1 << 16);
     assert_eq!(
         (region.line(), gpu.port().coherent, gpu.port().name),
@@ -149,7 +148,7 @@ fn only_this_device_takes_its_memory() {
 /// A block that is gone has no addresses, and more blocks than fit the table are refused.
 #[test]
 fn blocks_come_and_go() {
-    let Some(gpu) = device("memory::blocks_come_and_go") else { return };
+    let Some(gpu) = device() else { return };
     for _ in 0..600 {
         let memory = OpenClMemory::allocate(gpu, 1).unwrap();
         assert_eq!(memory.mapping().len_bytes, Pages::GRANULE_BYTES);
@@ -157,27 +156,8 @@ fn blocks_come_and_go() {
 }
 
 #[test]
-fn its_name_opens_it() {
-    let Some(gpu) = device("memory::its_name_opens_it") else { return };
-    contigo::names::provide(&contigo_gpu::opencl::KIND).unwrap();
-    let owner = "opencl".parse::<DeviceName>().unwrap().open().unwrap();
-    let region = Region::new(owner.memory(&"opencl".parse().unwrap(), 100).unwrap()).unwrap();
-    assert_eq!(
-        (region.name(), region.len_bytes(), region.line()),
-        ("opencl", 1 << 16, gpu.align())
-    );
-    assert_eq!(owner.port(), Some(gpu.port()));
-    // A kernel runs on what the name gave.
-    let module = module(gpu);
-    let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
-    let buf = region.alloc(64, gpu.align()).unwrap();
-    let [buf] = queue.run([buf.in_out(..)], &Launch::of(1, 64).with(&[]), WAIT).unwrap().buffers;
-    assert_eq!(buf.view_at::<u8>(..64).unwrap(), [0xFF; 64]);
-}
-
-#[test]
 fn the_facts_are_the_devices() {
-    let Some(gpu) = device("memory::the_facts_are_the_devices") else { return };
+    let Some(gpu) = device() else { return };
     let (count, list) = (OpenClGpu::count().unwrap(), OpenClGpu::list().unwrap());
     assert_eq!((usize::try_from(count).unwrap(), list.first()), (list.len(), Some(gpu.facts())));
     let facts = gpu.facts();

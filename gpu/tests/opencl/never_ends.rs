@@ -1,71 +1,44 @@
 //! A kernel that never ends, in a process of its own, which the parent ends.
 
-use super::{child, device, in_place, is_child, memory::Part, module, region};
-use contigo::{Backend, Direction, Driver, Error, Queue, job::Launch, mem::DevSlice};
+use super::{
+    child::{END, child, ends_in_time, has_seen_it_all, is_child, is_mapped, said_until_end},
+    device, in_place,
+    memory::Part,
+    module, region,
+};
+use contigo::{Backend, Direction, Error, Queue, job::Launch};
 use contigo_gpu::opencl::{OpenClKernel, OpenClMemory};
 use std::{
-    io::{BufRead, BufReader},
-    process::Stdio,
-    sync::{
-        atomic::{AtomicUsize, Ordering},
-        mpsc,
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
-const TEST: &str = "never_ends::it_is_left_alone_with_its_memory";
-/// The last line of the child.
-const END: &str = "the child has seen it all";
-
-/// How long a child lives at most: far longer than its steps take, for a parent that does not end
-/// it. A process whose kernel runs may not end by itself.
-const LIFE: Duration = Duration::from_secs(120);
-
-fn ends_in_time() {
-    thread::spawn(|| {
-        thread::sleep(LIFE);
-        std::process::abort();
-    });
-}
-
-/// Each step says how long it took, in words that the parent looks for.
-fn as_child() {
+/// The queue says so, and keeps the buffer; all memory of the device stays.
+#[test]
+fn it_is_left_alone_with_its_memory() {
+    if !is_child() {
+        return ends();
+    }
     ends_in_time();
-    let gpu = device(TEST).unwrap();
-    let (module, others) = (module(gpu), region(gpu, 1 << 16));
-    let since = Instant::now();
-    let said = |what: &str| println!("CHILD {what} after {} ms", since.elapsed().as_millis());
-    let block = {
-        let region = region(gpu, 1 << 16);
-        let mut buf = region.alloc(4096, gpu.align()).unwrap();
-        let (block, addr) =
-            (buf.as_mut_ptr(), region.dev_addr_of(&gpu.port(), buf.as_mut_ptr(), 4096).unwrap());
-        // The driver alone first: it goes on, it goes on, it will not stop.
-        let mut kernel = in_place(&module, "forever", c"forever");
-        let (operands, words) =
-            ([DevSlice { addr, offset_bytes: 0, len_bytes: 4096 }], Launch::of(1, 1).with(&[]));
-        kernel.check(&operands, &words).unwrap();
-        // SAFETY: the buffer is forgotten below, so that the device has it for ever.
-        unsafe { kernel.submit(0, &operands, &words) }.unwrap();
-        std::mem::forget(buf);
-        for timeout in [Duration::ZERO, Duration::from_millis(20)] {
-            assert_eq!(kernel.poll(timeout).unwrap(), None);
-        }
-        said("polled");
-        let begun = Instant::now();
-        match kernel.stop() {
-            Err(Error::WillNotStop { device: "forever", status: 0, waited_us }) => {
-                println!("CHILD stop: WillNotStop, {waited_us} us")
-            }
-            other => panic!("{other:?}"),
-        }
-        assert!(begun.elapsed() < OpenClKernel::STOP_LIMIT + Duration::from_secs(5));
-        said("stopped");
-        drop(kernel);
-        block
-    };
-    said("dropped");
+    let gpu = device().unwrap();
+    let (module, own, others) = (module(gpu), region(gpu, 1 << 16), region(gpu, 1 << 16));
+    let mut queue = Queue::new(in_place(&module, "forever", c"forever"), 1).unwrap();
+    let mut buf = own.alloc(4096, gpu.align()).unwrap();
+    let block = buf.as_mut_ptr();
+    queue.submit([buf.in_out(..)], &Launch::of(1, 1).with(&[])).unwrap();
+    assert!(queue.wait::<1>(Duration::from_millis(20)).unwrap().is_none());
+    let begun = Instant::now();
+    let stopped = queue.stop();
+    assert!(
+        matches!(stopped, Err(Error::WillNotStop { device: "forever", status: 0, .. })),
+        "{stopped:?}"
+    );
+    assert!(begun.elapsed() < OpenClKernel::STOP_LIMIT + Duration::from_secs(5));
+    assert!(queue.take_back::<1>().unwrap().is_none() && queue.len() == 1 && queue.is_stopped());
+    drop(queue);
+    assert_eq!(own.users(), 2, "the buffer is the device's for ever");
+    drop(own);
     // The memory is still mapped, and the kernel runs on: its count changes.
     // SAFETY: leaked, so that it is there; a number that a device changes is read volatile.
     let count = || unsafe { block.cast::<u32>().add(1).read_volatile() };
@@ -76,85 +49,21 @@ fn as_child() {
     }
     // Other memory of the same device is kept as well, and other regions go in bounded time.
     let memory = OpenClMemory::allocate(gpu, 1).unwrap();
-    let kept = memory.mapping().cpu;
-    drop((memory, others));
-    // SAFETY: leaked beside a kernel that hangs.
-    assert_eq!(unsafe { kept.as_ptr().read_volatile() }, 0);
-    said("kept");
-    drop(module);
-    println!("{END}");
-    thread::sleep(LIFE);
-}
-
-#[test]
-fn it_is_left_alone_with_its_memory() {
-    if is_child() {
-        return as_child();
-    }
-    if device(TEST).is_none() {
-        return;
-    }
-    let mut child = child(TEST).stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let (say, hear) = mpsc::channel();
-    thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| say.send(line)));
-    let mut heard = Vec::new();
-    let ended = loop {
-        match hear.recv_timeout(Duration::from_secs(90)) {
-            Ok(line) => {
-                let last = line.contains(END);
-                heard.push(line);
-                if last {
-                    break true;
-                }
-            }
-            Err(_) => break false,
-        }
-    };
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(ended, "{heard:#?}");
-    for step in ["polled", "stop: WillNotStop", "stopped", "dropped", "kept"] {
-        assert!(heard.iter().any(|line| line.contains(step)), "{step}: {heard:#?}");
-    }
-    println!("{heard:#?}");
-}
-
-/// A queue's run ends with what the driver says, and the buffers stay inside: dropped, it leaks the
-/// region.
-#[test]
-fn a_queue_says_so_and_keeps_the_buffers() {
-    const THIS: &str = "never_ends::a_queue_says_so_and_keeps_the_buffers";
-    if !is_child() {
-        return ends(THIS);
-    }
-    ends_in_time();
-    let gpu = device(THIS).unwrap();
-    let module = module(gpu);
-    let region = region(gpu, 1 << 16);
-    let mut queue = Queue::new(in_place(&module, "forever", c"forever"), 1).unwrap();
-    let buf = region.alloc(4096, gpu.align()).unwrap();
-    let failed = queue
-        .run([buf.in_out(..)], &Launch::of(1, 1).with(&[]), Duration::from_millis(20))
-        .unwrap_err();
-    assert!(matches!(failed.error, Error::WillNotStop { .. }), "{failed}");
-    assert!(failed.buffers.is_none() && queue.len() == 1 && queue.is_stopped());
-    drop(queue);
-    assert_eq!(region.users(), 2, "the buffer is the device's for ever");
-    println!("{END}");
-    thread::sleep(LIFE);
+    let kept = memory.mapping().cpu.addr().get();
+    drop((memory, others, module));
+    assert!(is_mapped(kept));
+    has_seen_it_all();
 }
 
 /// Every thread of a device that is the CPU runs a kernel that does not end. A hand-over has its
 /// limit too, and its buffer never comes back: the driver may still read it.
 #[test]
 fn a_hand_over_beside_it_has_a_limit() {
-    const THIS: &str = "never_ends::a_hand_over_beside_it_has_a_limit";
     if !is_child() {
-        return ends(THIS);
+        return ends();
     }
     ends_in_time();
-    let gpu = device(THIS).unwrap();
+    let gpu = device().unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 20));
     let mut hanging = Queue::new(in_place(&module, "forever", c"forever"), 1).unwrap();
     let mut other = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
@@ -188,20 +97,18 @@ fn a_hand_over_beside_it_has_a_limit() {
         }
     }
     std::mem::forget((hanging, other));
-    println!("{END}");
-    thread::sleep(LIFE);
+    has_seen_it_all();
 }
 
 /// A job whose queue was dropped goes on, and everything stays; it ends, and memory goes again.
 #[test]
 fn late_end_of_job_releases_the_device() {
-    const THIS: &str = "never_ends::late_end_of_job_releases_the_device";
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
     if !is_child() {
-        return ends(THIS);
+        return ends();
     }
     ends_in_time();
-    let gpu = device(THIS).unwrap();
+    let gpu = device().unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     let mut queue = Queue::new(in_place(&module, "forever", c"forever"), 1).unwrap();
     let mut buf = region.alloc(4096, gpu.align()).unwrap();
@@ -224,15 +131,9 @@ fn late_end_of_job_releases_the_device() {
     println!("{END}");
 }
 
-/// Runs a test as a child until its last line, and ends it.
-fn ends(test: &str) {
-    if device(test).is_none() {
-        return;
+/// Runs a test as a child until its last line.
+fn ends() {
+    if device().is_some() {
+        said_until_end(child());
     }
-    let mut child = child(test).stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let ended = lines.any(|line| line.contains(END));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(ended);
 }

@@ -118,7 +118,7 @@ impl Harness for OnDevice {
     }
 
     fn port(&self) -> Port {
-        gpu("conformance::port").unwrap().port()
+        gpu().unwrap().port()
     }
 
     fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {

@@ -10,31 +10,32 @@
     reason = "a test that panics has failed; shaders are promised to be what they are"
 )]
 
+#[path = "../child/mod.rs"]
+mod child;
 mod conformance;
 mod fork;
+#[path = "../fork/mod.rs"]
+mod forks;
 mod hang;
+#[path = "../jobs/mod.rs"]
 mod jobs;
 mod machines;
 mod memory;
+mod operands;
 mod refused;
 mod shaders;
 mod validation;
 
-use contigo::{Error, Region, job::Signature};
-use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
-use std::{
-    io::{self, Write as _},
-    time::Duration,
+use child::skipped;
+use contigo::{Align, Error, Region, job::Signature};
+use contigo_gpu::vulkan::{
+    KIND, VulkanGpu, VulkanGpu as Gpu, VulkanKernel, VulkanKernel as Kernel, VulkanMemory,
+    VulkanMemory as Memory, VulkanModule,
 };
+use std::{ffi::CStr, time::Duration};
 
 /// How long a job may take: long enough for two slow cores with other work.
 const LIMIT: Duration = Duration::from_secs(20);
-
-/// Says that `test` was skipped, and why, past the test runner's capture; in one piece, for tests
-/// run side by side.
-fn skipped(test: &str, why: &str) {
-    let _ = io::stderr().write_all(format!("SKIPPED: vulkan::{test}: {why}\n").as_bytes());
-}
 
 /// Does the error of opening the first device say that this machine has none? Any other one is a
 /// fault of this crate or of the driver.
@@ -49,37 +50,15 @@ fn is_nothing_there(error: &Error) -> bool {
     }
 }
 
-#[test]
-fn a_test_is_skipped_only_where_no_device_is() {
-    let argument =
-        Error::Argument { name: "the GPU's ordinal", value: 0, min: 0, max: 0, multiple_of: 1 };
-    let gpu = |code| Error::Gpu { call: "vkCreateInstance", code, name: "" };
-    let nothing = [
-        Error::NoLibrary { name: "", fix: "" },
-        Error::NotFound { what: "", among: 0.into() },
-        argument,
-        gpu(-9),
-    ];
-    assert!(nothing.iter().all(is_nothing_there));
-    let faults = [
-        gpu(-3),
-        gpu(-4),
-        Error::Contended { tries: 1 },
-        Error::Forked { owner_pid: 1 },
-        Error::Unsupported { what: "", fix: "" },
-    ];
-    assert!(!faults.iter().any(is_nothing_there));
-}
-
-/// The first device; `None`, and the test's name on standard error, where there is none.
+/// The first device; `None`, and this thread's test is skipped, where there is none.
 ///
 /// # Panics
 /// It does not open.
-fn gpu(test: &str) -> Option<&'static VulkanGpu> {
+fn gpu() -> Option<&'static VulkanGpu> {
     match VulkanGpu::open(0) {
         Ok(gpu) => Some(gpu),
         Err(error) if is_nothing_there(&error) => {
-            skipped(test, &error.to_string());
+            skipped(&error.to_string());
             None
         }
         Err(error) => panic!("the first device does not open: {error}"),
@@ -87,9 +66,9 @@ fn gpu(test: &str) -> Option<&'static VulkanGpu> {
 }
 
 /// The first device and a shader, as [`gpu`].
-fn with_shader(test: &str, glsl: &str) -> Option<(&'static VulkanGpu, VulkanModule)> {
-    let gpu = gpu(test)?;
-    let spirv = shaders::compiled(glsl).inspect_err(|why| skipped(test, why)).ok()?;
+fn with_shader(glsl: &str) -> Option<(&'static VulkanGpu, VulkanModule)> {
+    let gpu = gpu()?;
+    let spirv = shaders::compiled(glsl).inspect_err(|why| skipped(why)).ok()?;
     // SAFETY: glslangValidator made it.
     Some((gpu, unsafe { VulkanModule::load(gpu, &spirv) }.unwrap()))
 }
@@ -103,4 +82,39 @@ fn kernel(module: &VulkanModule, signature: Signature) -> VulkanKernel {
 /// A region of `len_bytes` or a little more.
 fn region(gpu: &'static VulkanGpu, len_bytes: usize) -> Region {
     Region::new(VulkanMemory::allocate(gpu, len_bytes).unwrap()).unwrap()
+}
+
+/// The device with the kernels of `jobs`.
+struct Opened {
+    gpu: &'static VulkanGpu,
+    xor: VulkanModule,
+    scale: VulkanModule,
+}
+
+fn opened() -> Option<Opened> {
+    let ((gpu, xor), (_, scale)) = (with_shader(shaders::XOR)?, with_shader(shaders::SCALE)?);
+    Some(Opened { gpu, xor, scale })
+}
+
+impl Opened {
+    fn align(&self) -> Align {
+        self.gpu.align()
+    }
+
+    fn region(&self, len_bytes: usize) -> Region {
+        region(self.gpu, len_bytes)
+    }
+
+    fn xor(&self) -> Kernel {
+        kernel(&self.xor, shaders::xor())
+    }
+
+    fn scale(&self) -> Kernel {
+        kernel(&self.scale, shaders::scale())
+    }
+
+    /// The code of `scale`, its entry point and its signature.
+    fn code_of_scale(&self) -> (Vec<u8>, &'static CStr, Signature) {
+        (shaders::compiled(shaders::SCALE).unwrap(), c"main", shaders::scale())
+    }
 }
