@@ -2,7 +2,7 @@
 //! A model of `gemm8` (`examples/gemm8/README.md`): what its registers do, and what it does to
 //! memory.
 
-use crate::{Gemm8, Output, regs, requantize};
+use crate::{Gemm, Gemm8, Output, regs, requantize};
 use contigo::{
     DevAddr, Result,
     sim::{BusError, Model, SimBus, SimDevice, SimWindow},
@@ -67,17 +67,6 @@ struct Job {
     ends_at_ns: u64,
     irq_delay_ns: Option<u64>,
     fate: Fate,
-}
-
-impl Arguments {
-    const fn output(&self) -> Output {
-        let relu = self.mode & regs::MODE_RELU != 0;
-        if self.mode & regs::MODE_RAW != 0 {
-            Output::Int32 { relu }
-        } else {
-            Output::Int8 { relu, shift: self.mode & regs::MODE_SHIFT }
-        }
-    }
 }
 
 /// How the job will end.
@@ -207,10 +196,10 @@ impl Gemm8Model {
         limit: u32,
         bus: &mut SimBus<'_>,
     ) -> Result<(), Stopped> {
-        let [a, b, bias, c] = arguments.pointers;
-        let (n, k) = (u64::from(arguments.n), u64::from(arguments.k));
-        let output = arguments.output();
-        for row in 0..u64::from(arguments.m) {
+        let Arguments { pointers: [a, b, bias, c], m, n, k, mode } = arguments;
+        let output = Gemm::from_words(&[m, n, k, mode]).output;
+        let (n, k) = (u64::from(n), u64::from(k));
+        for row in 0..u64::from(m) {
             let buffered = self.row.get_mut(..arguments.k as usize).unwrap_or_default();
             bus.read(DevAddr(a.wrapping_add(row * k)), buffered)
                 .map_err(|_: BusError| Stopped::Read)?;
@@ -228,21 +217,15 @@ impl Gemm8Model {
                 }
                 for (column, sum) in (first..).zip(sums) {
                     let value = requantize(sum, output).to_le_bytes();
-                    #[allow(
-                        clippy::cast_possible_truncation,
-                        reason = "an element has 1 or 4 bytes"
-                    )]
-                    let bytes = value.get(..output.element_bytes() as usize).unwrap_or_default();
+                    let (bytes, wrote) = match output {
+                        Output::Int8 { .. } => (&value[..1], 1),
+                        Output::Int32 { .. } => (&value[..], 4),
+                    };
                     if self.bytes_out.saturating_add(4) > limit {
                         return Err(Stopped::Short);
                     }
-                    let at = c.wrapping_add((row * n + column) * output.element_bytes());
+                    let at = c.wrapping_add((row * n + column) * u64::from(wrote));
                     bus.write(DevAddr(at), bytes).map_err(|_| Stopped::Write)?;
-                    #[allow(
-                        clippy::cast_possible_truncation,
-                        reason = "an element has 1 or 4 bytes"
-                    )]
-                    let wrote = bytes.len() as u32;
                     self.bytes_out += wrote;
                 }
             }

@@ -1,8 +1,8 @@
 #![allow(unsafe_code, reason = "a library that a program loads, calls and is called by")]
 //! A tool for NVTX, as `nsys` has one inside: it attaches to the program that loads it, and writes
 //! a line for each call. Lines go to the file that `NVTX_LINES` names, else to standard error. The
-//! numbers are from `nvtxTypes.h`, apart from those of `src/abi.rs`; `tests/header.rs` compares
-//! both.
+//! numbers are from `nvtxTypes.h`, apart from those of `src/abi.rs`; `tests/header.rs` runs it
+//! with a program that has the real header.
 //!
 //! ```sh
 //! cargo build -p contigo-nvtx --example nvtx_lines
@@ -104,17 +104,11 @@ unsafe fn shown(domain: Domain, attributes: *const Attributes) -> String {
     if of.version != 3 || usize::from(of.size) != size_of::<Attributes>() || of.reserved0 != 0 {
         return format!("{domain} version_{}_size_{} -", of.version, of.size);
     }
-    let name = if of.message_type == NVTX_MESSAGE_TYPE_ASCII {
-        // SAFETY: as above.
-        unsafe { text(of.message) }
-    } else {
-        "-".to_owned()
-    };
-    let payload = if of.payload_type == NVTX_PAYLOAD_TYPE_UNSIGNED_INT64 {
-        of.payload.to_string()
-    } else {
-        "-".to_owned()
-    };
+    let is_text = of.message_type == NVTX_MESSAGE_TYPE_ASCII;
+    // SAFETY: as above.
+    let name = unsafe { text(if is_text { of.message } else { ptr::null() }) };
+    let has_number = of.payload_type == NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+    let payload = if has_number { of.payload.to_string() } else { "-".to_owned() };
     format!("{domain} {name} {payload}")
 }
 

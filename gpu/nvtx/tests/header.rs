@@ -1,6 +1,6 @@
-//! NVIDIA's `nvToolsExt.h`, compiled, says the same as two tables: this crate's (`src/abi.rs`), and
-//! the tool's (`examples/nvtx_lines.rs`). And the tool hears a program that has the real header.
-//! `tests/cuda/get` puts the headers into the cache.
+//! NVIDIA's `nvToolsExt.h`, compiled, says the same as this crate's table (`src/abi.rs`). And the
+//! tool (`examples/nvtx_lines.rs`) hears a program that has the real header. `tests/cuda/get` puts
+//! the headers into the cache.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -23,7 +23,6 @@ use std::{
 };
 
 const ABI: &str = include_str!("../src/abi.rs");
-const TOOL: &str = include_str!("../examples/nvtx_lines.rs");
 
 /// The headers, or none, with the reason said, where `test` cannot run.
 fn headers(test: &str) -> Vec<PathBuf> {
@@ -46,47 +45,30 @@ fn compile(folder: &Path, code: &str, options: &[&str]) {
     let file = scratch.path().join("check.c");
     fs::write(&file, format!("#include <nvtx3/nvToolsExt.h>\n{code}")).unwrap();
     let mut cc = Command::new("cc");
-    cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-isystem"])
-        .arg(folder)
-        .arg(&file)
-        .args(options);
-    let output = cc.output().unwrap();
-    assert!(
-        output.status.success(),
-        "{}: {}",
-        folder.display(),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-isystem"]).arg(folder);
+    let output = cc.arg(&file).args(options).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", folder.display());
 }
 
-/// Every `const NAME: TYPE = NUMBER;` of a text.
-fn numbers(text: &str) -> Vec<(String, u64)> {
-    let constants = text
-        .lines()
-        .filter_map(|line| line.trim().trim_start_matches("pub(crate) ").strip_prefix("const "));
-    let number = |rest: &str| {
-        let (name, rest) = rest.split_once(": ")?;
+/// Every `const NAME: TYPE = NUMBER;` of the table, by its name in C.
+fn numbers() -> Vec<(String, usize)> {
+    let number = |line: &str| {
+        let (name, rest) = line.trim().strip_prefix("pub(crate) const ")?.split_once(": ")?;
         let value = rest.split_once(" = ")?.1.strip_suffix(';')?.parse().ok()?;
-        Some((name.to_owned(), value))
+        Some((in_c(name), value))
     };
-    constants.filter_map(number).collect()
+    ABI.lines().filter_map(number).collect()
 }
 
-/// A slot's name in C, of its name here: `DOMAIN_RANGE_PUSH_EX` is `DomainRangePushEx`.
-fn in_camels(name: &str) -> String {
-    let word = |word: &str| word[..1].to_owned() + &word[1..].to_lowercase();
-    name.split('_').map(word).collect()
-}
-
-/// The name in C of a number of either text.
+/// The name in C of a number: that of the slot `DOMAIN_MARK_EX` is in camel case.
 fn in_c(name: &str) -> String {
-    if let Some(slot) = name.strip_prefix("NVTX_CBID_CORE2_").filter(|slot| *slot != "SIZE") {
-        return format!("NVTX_CBID_CORE2_{}", in_camels(slot));
-    }
+    let camels = |word: &str| word[..1].to_owned() + &word[1..].to_lowercase();
     match name {
-        slot if slot.starts_with("DOMAIN_") => format!("NVTX_CBID_CORE2_{}", in_camels(slot)),
         "MODULE_CORE2" => "NVTX_CB_MODULE_CORE2".to_owned(),
-        name if name.starts_with("NVTX_") => name.to_owned(),
+        slot if slot.starts_with("DOMAIN_") => {
+            format!("NVTX_CBID_CORE2_{}", slot.split('_').map(camels).collect::<String>())
+        }
         name => format!("NVTX_{name}"),
     }
 }
@@ -131,11 +113,9 @@ fn numbers_layouts_functions_match_header() {
     let mut equal = |c: &str, value: usize| {
         writeln!(asserts, "_Static_assert({c} == {value}, \"{c}\");").unwrap()
     };
-    let (own, tools) = (numbers(ABI), numbers(TOOL));
-    assert_eq!((own.len(), tools.len()), (13, 12), "each number is read: {own:?} {tools:?}");
-    own.iter()
-        .chain(&tools)
-        .for_each(|(name, value)| equal(&in_c(name), usize::try_from(*value).unwrap()));
+    let numbers = numbers();
+    assert_eq!(numbers.len(), 13, "each number is read: {numbers:?}");
+    numbers.iter().for_each(|(name, value)| equal(name, *value));
     for (module, size) in
         ["CORE", "CUDA", "OPENCL", "CUDART", "CORE2", "SYNC"].into_iter().zip(&abi::MODULES[1..])
     {
@@ -143,7 +123,7 @@ fn numbers_layouts_functions_match_header() {
     }
     equal("NVTX_CB_MODULE_SIZE", abi::MODULES.len());
     equal("sizeof(NvtxCallbackModule)", 4);
-    let attributes = [
+    for (field, offset) in [
         ("version", offset_of!(abi::EventAttributes, version)),
         ("size", offset_of!(abi::EventAttributes, size)),
         ("category", offset_of!(abi::EventAttributes, category)),
@@ -154,19 +134,16 @@ fn numbers_layouts_functions_match_header() {
         ("payload", offset_of!(abi::EventAttributes, payload)),
         ("messageType", offset_of!(abi::EventAttributes, message_type)),
         ("message", offset_of!(abi::EventAttributes, message)),
-    ];
-    attributes.iter().for_each(|(field, offset)| {
-        equal(&format!("__builtin_offsetof(nvtxEventAttributes_t, {field})"), *offset)
-    });
+    ] {
+        equal(&format!("__builtin_offsetof(nvtxEventAttributes_t, {field})"), offset);
+    }
     equal("sizeof(nvtxEventAttributes_t)", size_of::<abi::EventAttributes>());
     equal("sizeof(NvtxExportTableCallbacks)", size_of::<abi::ExportTableCallbacks>());
     let at = offset_of!(abi::ExportTableCallbacks, get_module_function_table);
     equal("__builtin_offsetof(NvtxExportTableCallbacks, GetModuleFunctionTable)", at);
     equal("sizeof(NvtxExportTableVersionInfo)", size_of::<abi::ExportTableVersionInfo>());
-    equal(
-        "__builtin_offsetof(NvtxExportTableVersionInfo, version)",
-        offset_of!(abi::ExportTableVersionInfo, version),
-    );
+    let at = offset_of!(abi::ExportTableVersionInfo, version);
+    equal("__builtin_offsetof(NvtxExportTableVersionInfo, version)", at);
     let at = offset_of!(abi::ExportTableVersionInfo, set_injection_nvtx_version);
     equal("__builtin_offsetof(NvtxExportTableVersionInfo, SetInjectionNvtxVersion)", at);
     assert_eq!(functions(&mut asserts), 6, "{asserts}");
@@ -199,14 +176,12 @@ fn the_tool_hears_a_program_that_has_the_header() {
         let program = scratch.path().join("program");
         compile(&folder, PROGRAM, &["-o", program.to_str().unwrap(), "-ldl"]);
         let (_, lines) = tool::heard(&mut Command::new(program));
-        let heard: Vec<_> = lines
-            .iter()
-            .map(|line| {
-                (line.verb.as_str(), line.domain.as_str(), line.name.as_str(), line.payload)
-            })
-            .collect();
-        let what = |verb| (verb, "in_C", "one_range", Some(7));
-        let end = |verb| (verb, "in_C", "-", None);
-        assert_eq!(heard, [what("push"), what("mark"), end("pop"), what("start"), end("end")]);
+        let shown = |line: &tool::Line| {
+            format!("{} {} {} {:?}", line.verb, line.domain, line.name, line.payload)
+        };
+        let what = |verb| format!("{verb} in_C one_range Some(7)");
+        let end = |verb| format!("{verb} in_C - None");
+        let expected = [what("push"), what("mark"), end("pop"), what("start"), end("end")];
+        assert_eq!(lines.iter().map(shown).collect::<Vec<_>>(), expected);
     }
 }

@@ -105,20 +105,3 @@ impl Digit {
         self.label
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn held_out_digits_are_all_there_and_whole() -> Result<(), DemoError> {
-        assert_eq!(held_out().count(), HELD_OUT);
-        for digit in held_out() {
-            let mut pixels = [-1_i8; PIXELS];
-            digit.decode(&mut pixels)?;
-            assert!(pixels.iter().all(|pixel| (0..=INK.cast_signed()).contains(pixel)));
-            assert!(digit.label() < 10);
-        }
-        Ok(())
-    }
-}

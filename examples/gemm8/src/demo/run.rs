@@ -214,38 +214,36 @@ mod tests {
         digits::held_out().take(images).map(task).collect()
     }
 
+    /// How many scores of each image are wrong, with the facts of the run.
+    fn streamed<const N: usize>(
+        board: &SimBoard,
+        len_bytes: usize,
+        port: Port,
+        tasks: &[Task],
+    ) -> Result<([usize; N], Measured), DemoError> {
+        let mut outcomes = [Outcome::default(); N];
+        let (memory, done) = (board.memory(len_bytes)?, AtomicUsize::new(0));
+        let measured = stream(memory, board, port, tasks, &mut outcomes, &done)?;
+        assert_eq!(done.into_inner(), N);
+        Ok((outcomes.map(|outcome| outcome.wrong_scores), measured))
+    }
+
     #[test]
     fn one_wrong_score_is_found() -> Result<(), DemoError> {
-        let (board, mut tasks, mut outcomes) =
-            (SimBoard::new(1), tasks(3)?, [Outcome::default(); 3]);
+        let (board, mut tasks) = (SimBoard::new(1), tasks(3)?);
         if let Some(score) = tasks.get_mut(1).and_then(|task| task.expected.last_mut()) {
             *score += 1;
         }
-        stream(
-            board.memory(REGION_BYTES)?,
-            &board,
-            board.port(),
-            &tasks,
-            &mut outcomes,
-            &AtomicUsize::new(0),
-        )?;
-        assert_eq!(outcomes.map(|outcome| outcome.wrong_scores), [0, 1, 0]);
+        let (wrong, _) = streamed(&board, REGION_BYTES, board.port(), &tasks)?;
+        assert_eq!(wrong, [0, 1, 0]);
         Ok(())
     }
 
     #[test]
     fn a_coherent_port_needs_no_maintenance() -> Result<(), DemoError> {
-        let (board, mut outcomes) = (SimBoard::new(1), [Outcome::default(); 3]);
-        let memory = board.memory(REGION_BYTES)?;
-        let measured = stream(
-            memory,
-            &board,
-            board.coherent_port(),
-            &tasks(3)?,
-            &mut outcomes,
-            &AtomicUsize::new(0),
-        )?;
-        assert_eq!(outcomes.map(|outcome| outcome.wrong_scores), [0; 3]);
+        let board = SimBoard::new(1);
+        let (wrong, measured) = streamed(&board, REGION_BYTES, board.coherent_port(), &tasks(3)?)?;
+        assert_eq!(wrong, [0; 3]);
         assert_eq!(measured.stats.syncs, 2, "the region's first touch, and nothing after it");
         Ok(())
     }
@@ -254,14 +252,7 @@ mod tests {
     fn failing_device_ends_run_with_its_error() -> Result<(), DemoError> {
         let faults = Faults { error: 1000, ..Faults::NONE };
         let board = SimBoard::with(SimConfig { seed: 1, faults });
-        let ended = stream(
-            board.memory(REGION_BYTES)?,
-            &board,
-            board.port(),
-            &tasks(1)?,
-            &mut [Outcome::default()],
-            &AtomicUsize::new(0),
-        );
+        let ended = streamed::<1>(&board, REGION_BYTES, board.port(), &tasks(1)?);
         assert!(
             matches!(ended, Err(DemoError::Runtime(Error::Fault { device: "gemm8", .. }))),
             "{:?}",
@@ -272,15 +263,8 @@ mod tests {
 
     #[test]
     fn memory_that_is_too_small_says_so() -> Result<(), DemoError> {
-        let (board, tasks) = (SimBoard::new(1), tasks(1)?);
-        let ended = stream(
-            board.memory(1024)?,
-            &board,
-            board.port(),
-            &tasks,
-            &mut [Outcome::default()],
-            &AtomicUsize::new(0),
-        );
+        let board = SimBoard::new(1);
+        let ended = streamed::<1>(&board, 1024, board.port(), &tasks(1)?);
         assert!(
             matches!(ended, Err(DemoError::Runtime(Error::Exhausted { capacity_bytes: 1024, .. }))),
             "{:?}",
