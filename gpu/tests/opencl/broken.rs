@@ -90,7 +90,9 @@ fn a_driver_that_is_wrong_is_found() {
 pub(super) const BROKEN: &str = "CONTIGO_BROKEN";
 
 /// What is wrong with a driver (`broken.c`), and whether it is found.
-const ALL: [(&str, fn() -> bool); 19] = [
+type Check = (&'static str, fn() -> bool);
+
+const ALL: [Check; 19] = [
     ("old", || {
         let refused = OpenClGpu::open(0);
         matches!(refused, Err(Error::Unsupported { what, .. }) if what.contains("1.1"))
