@@ -14,9 +14,9 @@ const ONE: Launch = Launch { grid: [1; 3], block: [1; 3], shared_bytes: 0 };
 /// Where the output is, unlike any number that a kernel computes.
 const OUT: u64 = 0x7000_0000_0000;
 
-/// Runs one thread of these statements; `%rd0` is where its 64 bytes of memory are, other registers
-/// are 0.
-fn run(body: &str) -> Result<bool, i32> {
+/// Runs one thread of these statements, and returns the first word of its 64 bytes of memory, which
+/// are at `%rd0`. Other registers are 0.
+fn run(body: &str) -> Result<u32, i32> {
     let text = format!(
         "{HEADER}.visible .entry k(.param .u64 out) {{
         .reg .b32 %r<5>; .reg .b64 %rd<4>; ld.param.u64 %rd0, [out];
@@ -24,7 +24,26 @@ fn run(body: &str) -> Result<bool, i32> {
     );
     let entry = &parse(&text, 87).unwrap()[0];
     let mut windows = [Window::new(OUT, vec![0xEE; 64], true)];
-    entry.run(&mut entry.start(ONE), &[OUT], &mut windows, 10_000)
+    let ended = entry.run(&mut entry.start(ONE), &[OUT], &mut windows, 10_000)?;
+    assert!(ended, "{body}");
+    Ok(u32::from_le_bytes(*windows[0].bytes().first_chunk().unwrap()))
+}
+
+/// No kernel of gemm8's shifts by so much.
+#[test]
+fn amounts_are_clamped_to_the_width() {
+    for (op, expected) in [
+        ("shl.b32 %r2, %r1, 31", 1 << 31),
+        ("shl.b32 %r2, %r1, 32", 0),
+        ("shr.u32 %r2, %r1, 31", 1),
+        ("shr.u32 %r2, %r1, 40", 0),
+        ("shr.s32 %r2, %r1, 40", u32::MAX),
+        ("bfe.u32 %r2, %r1, 28, 40", 15),
+        ("bfe.u32 %r2, %r1, 40, 4", 0),
+    ] {
+        let body = format!("mov.u32 %r1, 4294967295; {op}; st.global.u32 [%rd0], %r2;");
+        assert_eq!(run(&body), Ok(expected), "{op}");
+    }
 }
 
 #[test]
