@@ -6,7 +6,7 @@ use crate::Pages;
 use contigo::{
     Error, Port, Result,
     job::{AnyDriver, Signature},
-    names::{AnyModule, GpuDevice, GpuKind, GpuModule, OwnedMemory},
+    names::{AnyMemory, AnyModule, GpuDevice, GpuKind, GpuModule},
 };
 use core::{ffi::CStr, fmt};
 
@@ -23,8 +23,8 @@ impl GpuDevice for OpenClGpu {
         Self::port(self)
     }
 
-    fn memory(&'static self, len_bytes: usize) -> Result<OwnedMemory> {
-        OwnedMemory::new(OpenClMemory::<Pages>::allocate(self, len_bytes)?)
+    fn memory(&'static self, len_bytes: usize) -> Result<AnyMemory> {
+        AnyMemory::new(OpenClMemory::<Pages>::allocate(self, len_bytes)?)
     }
 
     unsafe fn load(&'static self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule> {

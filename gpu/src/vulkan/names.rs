@@ -5,7 +5,7 @@ use super::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
 use contigo::{
     Error, Port, Result,
     job::{AnyDriver, Signature},
-    names::{AnyModule, GpuDevice, GpuKind, GpuModule, OwnedMemory},
+    names::{AnyMemory, AnyModule, GpuDevice, GpuKind, GpuModule},
 };
 use core::{ffi::CStr, fmt};
 
@@ -23,8 +23,8 @@ impl GpuDevice for VulkanGpu {
         Self::port(self)
     }
 
-    fn memory(&'static self, len_bytes: usize) -> Result<OwnedMemory> {
-        OwnedMemory::new(VulkanMemory::allocate(self, len_bytes)?)
+    fn memory(&'static self, len_bytes: usize) -> Result<AnyMemory> {
+        AnyMemory::new(VulkanMemory::allocate(self, len_bytes)?)
     }
 
     unsafe fn load(&'static self, code: &[u8], _: &mut dyn fmt::Write) -> Result<AnyModule> {

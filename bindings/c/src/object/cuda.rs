@@ -73,7 +73,7 @@ pub(crate) fn pinned(
     } else {
         CudaHost::allocate(gpu, len_bytes, align)?
     };
-    Ok(pinned.into())
+    Ok(AnyMemory::new(pinned)?)
 }
 
 /// Loads code: PTX where it ends with a NUL and has no other. `log` gets the words of the driver's

@@ -127,11 +127,11 @@ impl RegionOptions {
                     return Err(refused(Error::NeedsDevice { kind: "sim" }));
                 }
                 let memory = board.memory(len_bytes)?;
-                Ok((memory.into(), Parent::Sim(board)))
+                Ok((AnyMemory::new(memory)?, Parent::Sim(board)))
             }
             // SAFETY: the caller's promise.
             _ if self.translated => Ok((
-                unsafe { UDmaBuf::open_translated(name) }.map_err(refused)?.into(),
+                AnyMemory::new(unsafe { UDmaBuf::open_translated(name) }.map_err(refused)?)?,
                 Parent::None,
             )),
             _ if self.name.kind() == "cuda" => {

@@ -74,7 +74,7 @@ static NOTHING: DriverRow = DriverRow::new("nothing", "does nothing", open);
 #[test]
 fn jobs_cost_little_more_than_in_rust() {
     register(&NOTHING).unwrap();
-    contigo::sim::register("nothing", || AnyModel::new(ZdmaModel::new())).unwrap();
+    contigo::sim::register("nothing", || AnyModel::new(ZdmaModel::default())).unwrap();
     let board = Board::new();
     let coherent = sim_port(board.sim, 1);
     let device = sim_device(board.sim, c"nothing");
@@ -96,7 +96,7 @@ fn jobs_cost_little_more_than_in_rust() {
 
     let sim = SimBoard::new(1);
     // As a region of C's has it: memory of any kind.
-    let region = Region::new(AnyMemory::from(sim.memory(64 * 1024).unwrap())).unwrap();
+    let region = Region::new(AnyMemory::new(sim.memory(64 * 1024).unwrap()).unwrap()).unwrap();
     let driver = || AnyDriver::new(Nothing(sim.coherent_port(), VecDeque::with_capacity(16)));
     let mut queue = Queue::new(driver().unwrap(), 8).unwrap();
     let mut buf = Some(region.alloc(SLOT, Align::LINE).unwrap());

@@ -16,7 +16,7 @@
 //! |---|---|
 //! | `kinds`, `grammar`, `name`, `text`, `error`; `device_name`, `memory_name` | read and write names; they open nothing |
 //! | `files`, `found`, `called`; `inventory` | which memory and devices a machine has |
-//! | `devices`, `memories` | open one by its kind |
+//! | `devices`, `memories`; `any_memory` | open one by its kind |
 //! | `opened`, `contigo_device`, `kernel_registers`, `simulated`, `gpu`, `provided` | what an opened device is |
 //! | `attachment`, `any_device`, `open_device` | what one driver gets of it |
 //! | `shared_core`, `core_gate`, `take`; `registry` | drivers by their names, and how several share a device |
@@ -31,6 +31,7 @@
 //! [`row`] finds a driver by its name, and [`register`] adds one of the program's own.
 
 mod any_device;
+mod any_memory;
 mod any_module;
 mod attachment;
 mod called;
@@ -65,6 +66,7 @@ mod text;
 pub use self::gpu::load_cuda;
 pub use self::{
     any_device::AnyDevice,
+    any_memory::AnyMemory,
     any_module::{AnyModule, GpuModule},
     attachment::{AnyIrq, Attach},
     core_gate::GateAt,
@@ -73,12 +75,11 @@ pub use self::{
     error::{NameError, NameRule},
     found::Facts,
     inventory::{Entry, Inventory},
-    memories::AnyMemory,
     memory_name::MemoryName,
     name::Name,
     open_device::NO_PORT,
     opened::OpenDevice,
-    provided::{GpuDevice, GpuKind, OwnedMemory, gpu_behind, provide},
+    provided::{GpuDevice, GpuKind, gpu_behind, provide},
     registry::{DriverRow, each_row, register, row},
     take::Taken,
 };

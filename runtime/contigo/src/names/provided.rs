@@ -1,12 +1,11 @@
-#![allow(unsafe_code, reason = "memory of another crate becomes a trait object")]
+#![allow(unsafe_code, reason = "a GPU's driver loads code that only its caller vouches for")]
 //! GPUs that another crate provides. The bindings of their interfaces use the heap, which this
 //! crate does not.
 
-use super::any_module::AnyModule;
+use super::{any_memory::AnyMemory, any_module::AnyModule};
 use contigo_core::{
-    forward,
-    mem::{Backend, Port},
-    types::{Bus, Error, Result, boxed::Boxed, lock},
+    mem::Port,
+    types::{Bus, Error, Result, lock},
 };
 use core::fmt;
 use spin::Mutex;
@@ -33,7 +32,7 @@ pub trait GpuDevice: Sync {
     ///
     /// # Errors
     /// The error of its interface.
-    fn memory(&'static self, len_bytes: usize) -> Result<OwnedMemory>;
+    fn memory(&'static self, len_bytes: usize) -> Result<AnyMemory>;
 
     /// Loads code for it, which stays loaded as long as the value or a kernel of it. The driver's
     /// compiler writes its messages to `log` if it refuses the code.
@@ -44,34 +43,6 @@ pub trait GpuDevice: Sync {
     /// # Safety
     /// As [`OpenDevice::load`](super::OpenDevice::load).
     unsafe fn load(&'static self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule>;
-}
-
-/// Memory of another crate, owned: a [`Backend`] of any type, in pages from the kernel.
-pub struct OwnedMemory(Boxed<dyn Backend>);
-
-impl OwnedMemory {
-    /// Owns `backend`.
-    ///
-    /// # Errors
-    /// [`Error::Os`]: the kernel has no memory. The backend is dropped.
-    pub fn new<B: Backend + 'static>(backend: B) -> Result<Self> {
-        // SAFETY: the pointer is unsized, and returned.
-        unsafe { Boxed::<dyn Backend>::unsized_by(backend, |inner| inner) }.map(Self)
-    }
-}
-
-// SAFETY: every method is one backend's, which may be moved (`Backend`, 1).
-unsafe impl Backend for OwnedMemory {
-    forward!(|this| *this.0 =>
-        name, mapping, segment, sync_for_device, sync_for_cpu, settled, handle, held_by,
-        wrong_accesses
-    );
-}
-
-impl fmt::Debug for OwnedMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedMemory").field("name", &self.0.name()).finish_non_exhaustive()
-    }
 }
 
 /// The kinds that another crate may provide.
