@@ -2,7 +2,10 @@
 
 use crate::memory::direction;
 use contigo::{
-    design::{Core, Design, Reaches, Register, Snoops, Trigger, Wired, kernel},
+    design::{
+        Core, Design, Reaches, Register, Snoops, Trigger, Wired,
+        kernel::{self, Protocol},
+    },
     names::Fabric,
 };
 use pyo3::{
@@ -56,7 +59,7 @@ fn described<'py>(py: Python<'py>, core: &Core<'_, '_>) -> PyResult<Bound<'py, P
     dict.set_item("type", core.vlnv())?;
     dict.set_item("hls", core.is_hls())?;
     dict.set_item("outside", core.is_outside())?;
-    dict.set_item("chain", core.has_continue())?;
+    dict.set_item("chain", core.protocol() == Some(Protocol::Chain))?;
     let row = contigo::names::driver_of(core);
     dict.set_item("driver", row.map(|row| row.name))?;
     dict.set_item("memory_bytes", row.map_or(0, |row| row.memory_bytes))?;

@@ -1,6 +1,9 @@
 //! One instance of a design.
 
-use super::{Design, DesignError, DesignRule, budget::ONE_PASS, module::Module, text::number};
+use super::{
+    Design, DesignError, DesignRule, budget::ONE_PASS, kernel::Protocol, module::Module,
+    text::number,
+};
 use heapless::Vec;
 
 /// The most register windows of a core, as of a contigo device node.
@@ -72,16 +75,11 @@ impl<'a> Core<'_, 'a> {
         self.module.vlnv(1) == "hls"
     }
 
-    /// Whether it has an `ap_start`.
+    /// How a register starts it, as a kernel of HLS; `None` if it has no `ap_start`.
     #[must_use]
-    pub fn has_start(&self) -> bool {
-        self.has_field("AP_START")
-    }
-
-    /// Whether it has an `ap_continue`, as a kernel with the protocol `ap_ctrl_chain` does.
-    #[must_use]
-    pub fn has_continue(&self) -> bool {
-        self.has_field("AP_CONTINUE")
+    pub fn protocol(&self) -> Option<Protocol> {
+        let chain = self.has_field("AP_CONTINUE");
+        self.has_field("AP_START").then_some(if chain { Protocol::Chain } else { Protocol::Hs })
     }
 
     fn has_field(&self, name: &str) -> bool {
@@ -119,30 +117,6 @@ impl<'a> Core<'_, 'a> {
     /// All parameters, in the file's order.
     pub fn parameters(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.module.parameters(ONE_PASS)
-    }
-
-    /// The values of the parameters asked for, in one pass; `name` returns each one's name.
-    pub fn parameters_of<'n, const N: usize>(
-        &self,
-        names: impl Iterator<Item = &'n str> + Clone,
-    ) -> Vec<Option<&'a str>, N> {
-        use super::module::Found;
-        let mut found = Vec::<Found<'a>, N>::new();
-        // There is room for as many as the caller asks for.
-        let _ = names.clone().try_for_each(|_| found.push(Found::None).map_err(drop));
-        for (key, value) in self.parameters() {
-            found
-                .iter_mut()
-                .zip(names.clone())
-                .for_each(|(found, name)| found.look(key, value, name));
-        }
-        found.into_iter().map(Found::value).collect()
-    }
-
-    /// A parameter as a number, by [`parameter_number`]. `None` if it is missing or not a number.
-    #[must_use]
-    pub fn number(&self, name: &str) -> Option<u64> {
-        parameter_number(self.parameter(name)?)
     }
 
     /// The processor's view of its registers, in the file's order. A range that several of the

@@ -121,6 +121,11 @@ impl DesignRule {
 }
 
 impl DesignError {
+    /// An error at a place in a file that concerns no core, port or number.
+    pub(super) fn here(place: &Text<'_>, rule: DesignRule) -> Self {
+        Self::at(place, rule, "", 0)
+    }
+
     /// An error at a place in a file.
     pub(super) fn at(place: &Text<'_>, rule: DesignRule, name: &str, found: u64) -> Self {
         Self { rule, name: Name::clipped(name), found, line: place.line(), byte: place.at() }

@@ -131,7 +131,7 @@ impl<'a> Design<'a> {
         let root =
             next_tag(&mut text).ok().flatten().filter(|tag| tag.name == "EDKSYSTEM" && !tag.ends);
         let Some(root) = root else {
-            return Err(DesignError::at(&text, DesignRule::NotAHandOff, "", 0));
+            return Err(DesignError::here(&text, DesignRule::NotAHandOff));
         };
         design.tool = root.text("VIVADOVERSION");
         let mut open = None;
@@ -141,7 +141,7 @@ impl<'a> Design<'a> {
                 next_tag(&mut text).map_err(|NoTag(place, what)| unfinished(&place, what))?
             else {
                 here.skip(usize::MAX);
-                return Err(DesignError::at(&here, DesignRule::Truncated, "", 0));
+                return Err(DesignError::here(&here, DesignRule::Truncated));
             };
             match (tag.name, tag.ends) {
                 ("EDKSYSTEM", true) if open.is_none() => break,
@@ -150,12 +150,8 @@ impl<'a> Design<'a> {
                 }
                 ("MODULE", false) => {
                     if open.is_some() {
-                        return Err(DesignError::at(
-                            &here,
-                            DesignRule::Expected("the end of MODULE"),
-                            tag.text("INSTANCE"),
-                            0,
-                        ));
+                        let rule = DesignRule::Expected("the end of MODULE");
+                        return Err(DesignError::at(&here, rule, tag.text("INSTANCE"), 0));
                     }
                     // The place of `<MODULE` itself, for reading it again.
                     here.until(|byte| byte == b'<');
@@ -168,12 +164,8 @@ impl<'a> Design<'a> {
                 ("MODULE", true) => match open.take() {
                     Some(start) => design.add(&start, text.at())?,
                     None => {
-                        return Err(DesignError::at(
-                            &here,
-                            DesignRule::Expected("a MODULE that begins"),
-                            "",
-                            0,
-                        ));
+                        let rule = DesignRule::Expected("a MODULE that begins");
+                        return Err(DesignError::here(&here, rule));
                     }
                 },
                 _ => {}
@@ -184,12 +176,8 @@ impl<'a> Design<'a> {
             && !design.device.is_empty()
             && !design.device.contains("7z");
         if no_zynq {
-            return Err(DesignError::at(
-                &Text::new(source),
-                DesignRule::OtherChip,
-                design.device,
-                0,
-            ));
+            let place = Text::new(source);
+            return Err(DesignError::at(&place, DesignRule::OtherChip, design.device, 0));
         }
         design.add_ranges()?;
         Ok(design)
@@ -235,14 +223,8 @@ impl<'a> Design<'a> {
             }
             (self.soc, self.processor) = (soc, Some(self.modules.len()));
         }
-        let full = || {
-            DesignError::at(
-                start,
-                DesignRule::TooMany { what: "instances", most: MAX_INSTANCES as u64 },
-                "",
-                0,
-            )
-        };
+        let most = MAX_INSTANCES as u64;
+        let full = || DesignError::here(start, DesignRule::TooMany { what: "instances", most });
         let index = u16::try_from(self.modules.len()).map_err(|_| full())?;
         let place = Place { from: start.at(), to: end, name: module.name(), ranges: (0, 0) };
         self.modules.push(place).map_err(|_| full())?;
@@ -280,12 +262,8 @@ impl<'a> Design<'a> {
         let found = self.index_of(name).and_then(|index| self.core_at(index)).or_else(by_path);
         let none = || {
             let near = Near::of(name, self.cores().map(|core| core.path()));
-            DesignError::at(
-                &self.text,
-                DesignRule::NoSuchCore { near },
-                name,
-                self.cores().count() as u64,
-            )
+            let (rule, cores) = (DesignRule::NoSuchCore { near }, self.cores().count() as u64);
+            DesignError::at(&self.text, rule, name, cores)
         };
         found.ok_or_else(none)
     }
@@ -324,10 +302,7 @@ impl<'a> Design<'a> {
 
 /// A tag without an end before the file's was truncated.
 fn unfinished(place: &Text<'_>, what: &'static str) -> DesignError {
-    DesignError::at(
-        place,
-        if what.starts_with('`') { DesignRule::Truncated } else { DesignRule::Expected(what) },
-        "",
-        0,
-    )
+    let truncated = what.starts_with('`');
+    let rule = if truncated { DesignRule::Truncated } else { DesignRule::Expected(what) };
+    DesignError::here(place, rule)
 }

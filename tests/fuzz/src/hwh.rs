@@ -1,4 +1,4 @@
-use contigo::design::{Design, DesignError, kernel};
+use contigo::design::{Design, DesignError, kernel, parameter_number};
 
 /// The text of an error has numbers of the file: making it must not panic either.
 fn told<T>(answer: Result<T, DesignError>) -> Option<T> {
@@ -18,15 +18,14 @@ pub fn run(bytes: &[u8]) {
         told(contigo::names::device_of(&core));
         let _ = (
             core.is_hls(),
-            core.has_start(),
-            core.has_continue(),
+            core.protocol(),
             contigo::names::node_of(&core),
             core.controller_goes(),
         );
         let _ = (core.clocks().count(), core.registers().count(), contigo::names::driver_of(&core));
         for (name, value) in core.parameters().take(16) {
             assert!(core.parameter(name).is_some(), "{name}={value}");
-            let _ = core.number(name);
+            let _ = parameter_number(value);
         }
         told(design.core(core.path()));
         super::map(kernel::hwh::map(bytes, core.name()));

@@ -1,7 +1,9 @@
 //! The facts that a whole design has.
 
 use super::{ZYNQ, ZYNQMP};
-use contigo::design::{Core, Design, Reaches, Snoops, Soc, Trigger, Wired};
+use contigo::design::{
+    Core, Design, Reaches, Snoops, Soc, Trigger, Wired, kernel::Protocol, parameter_number,
+};
 
 /// A core's windows, as (interface, address, bytes).
 fn windows<'a>(core: &Core<'_, 'a>) -> Vec<(&'a str, u64, u64)> {
@@ -67,7 +69,11 @@ fn a_zynq_says_all_of_its_cores() {
         [(100_000_000, Some(0)); 3]
     );
     assert_eq!(
-        (dma.parameter("C_SG_LENGTH_WIDTH"), dma.number("c_include_sg"), dma.parameter("C_NONE")),
+        (
+            dma.parameter("C_SG_LENGTH_WIDTH"),
+            dma.parameter("c_include_sg").and_then(parameter_number),
+            dma.parameter("C_NONE")
+        ),
         (Some("23"), Some(0), None)
     );
     let registers: Vec<_> = dma
@@ -86,7 +92,7 @@ fn a_zynq_says_all_of_its_cores() {
 fn way_through_interconnects_is_followed() {
     let design = Design::read(ZYNQ.as_bytes()).unwrap();
     let scale = design.core("scale_0").unwrap();
-    assert!(scale.is_hls() && scale.has_start());
+    assert_eq!((scale.is_hls(), scale.protocol()), (true, Some(Protocol::Chain)));
     assert_eq!(
         masters(&scale),
         [("m_axi_gmem", "zynq-acp", 64, Snoops::Yes)],

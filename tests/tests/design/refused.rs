@@ -182,7 +182,7 @@ fn ask(design: &Design<'_>) -> usize {
             + usize::from(contigo::names::settings_of(&core).is_ok())
             + usize::from(contigo::names::device_of(&core).is_ok());
         answers += usize::from(core.controller_goes().is_ok());
-        std::hint::black_box((core.number("C_SG_LENGTH_WIDTH"), contigo::names::node_of(&core)));
+        std::hint::black_box((core.parameter("C_SG_LENGTH_WIDTH"), contigo::names::node_of(&core)));
     }
     answers
 }

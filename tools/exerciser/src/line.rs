@@ -98,7 +98,7 @@ impl IrqEvents {
 
 impl Events for IrqEvents {
     fn arm(&self) -> Result<()> {
-        self.0.arm()
+        self.0.arm_irq().map(drop)
     }
 
     fn wait(&self, timeout: Duration) -> Result<()> {

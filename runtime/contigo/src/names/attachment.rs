@@ -46,8 +46,8 @@ pub(super) enum Attachment {
 
 /// A handle on the interrupt of a UIO device, of a PCI function, or of a contigo device, for an
 /// event loop beside a driver: [`AnyDevice::irq`](super::AnyDevice::irq). An interrupt that one
-/// handle takes is gone for the other. It is `AsFd`: call [`arm`](Self::arm), then poll, then
-/// sleep.
+/// handle takes is gone for the other. It is `AsFd`: call
+/// [`arm_irq`](Wait::arm_irq), then poll, then sleep.
 #[derive(Debug)]
 pub enum AnyIrq {
     /// Through `/dev/uioN`.
@@ -57,17 +57,6 @@ pub enum AnyIrq {
 }
 
 impl AnyIrq {
-    /// Discards an interrupt that came before, and unmasks. Does not wait.
-    ///
-    /// # Errors
-    /// As [`UioIrq::arm`] and [`DevNodeIrq::arm`].
-    pub fn arm(&self) -> Result<(), Error> {
-        match self {
-            Self::Uio(irq) => irq.arm(),
-            Self::DevNode(irq) => irq.arm(),
-        }
-    }
-
     /// How many interrupts this handle took.
     #[must_use]
     pub fn interrupts(&self) -> u64 {

@@ -15,9 +15,6 @@ const NODE_MAX_BYTES: usize = 31;
 /// The most bytes of a driver's settings from a design.
 const SETTINGS_MAX_BYTES: usize = 256;
 
-/// The most parameters of the block design that are a driver's settings.
-const PARAMETERS_MAX: usize = 32;
-
 /// Limits of the settings that parameters of the block design give, by the ends of their names:
 /// those of the cores' manuals (PG020, PG021, PG034, PG288), over all of them.
 const RANGES: &[(&str, u64, u64)] = &[
@@ -39,7 +36,7 @@ pub(crate) type SettingsText = heapless::String<SETTINGS_MAX_BYTES>;
 /// starts. `None`: no driver is for it, and it is driven by its registers.
 #[must_use]
 pub fn driver_of(core: &Core<'_, '_>) -> Option<&'static DriverRow> {
-    let hls = core.is_hls() && core.has_start();
+    let hls = core.is_hls() && core.protocol().is_some();
     let mut found = None;
     each_row(|row| {
         if found.is_none() && (row.ip.contains(&core.ip()) || (hls && row.name == "ap_ctrl")) {
@@ -58,23 +55,12 @@ pub fn driver_of(core: &Core<'_, '_>) -> Option<&'static DriverRow> {
 pub fn settings_of(core: &Core<'_, '_>) -> Result<SettingsText, DesignError> {
     let mut settings = SettingsText::new();
     let Some(row) = driver_of(core) else { return Ok(settings) };
-    let values = core
-        .parameters_of::<PARAMETERS_MAX>(row.parameters.iter().map(|(parameter, _)| *parameter));
-    if values.len() < row.parameters.len() {
-        return Err(core.broken(DesignRule::TooMany {
-            what: "parameters of a driver",
-            most: PARAMETERS_MAX as u64,
-        }));
-    }
-    for (at, ((parameter, setting), value)) in row.parameters.iter().zip(&values).enumerate() {
+    for (at, (parameter, setting)) in row.parameters.iter().enumerate() {
         // Vivado writes some parameters twice, under two names.
-        let before = row.parameters.iter().zip(&values).take(at);
-        let said = before.into_iter().any(|((_, known), value)| {
-            known == setting && value.and_then(parameter_number).is_some()
+        let said = row.parameters.iter().take(at).any(|(before, known)| {
+            known == setting && core.parameter(before).and_then(parameter_number).is_some()
         });
-        let Some(value) = checked(core, parameter, setting, *value)?.filter(|_| !said) else {
-            continue;
-        };
+        let Some(value) = checked(core, parameter, setting)?.filter(|_| !said) else { continue };
         let comma = if settings.is_empty() { "" } else { "," };
         let most = SETTINGS_MAX_BYTES as u64;
         let rule = DesignRule::TooMany { what: "bytes of settings", most };
@@ -88,9 +74,9 @@ fn checked(
     core: &Core<'_, '_>,
     parameter: &'static str,
     setting: &str,
-    text: Option<&str>,
 ) -> Result<Option<u64>, DesignError> {
-    let Some(text) = text.filter(|text| !text.trim_ascii().is_empty()) else { return Ok(None) };
+    let text = core.parameter(parameter).filter(|text| !text.trim_ascii().is_empty());
+    let Some(text) = text else { return Ok(None) };
     let value =
         parameter_number(text).ok_or_else(|| core.broken(DesignRule::NotANumber(parameter)))?;
     let wrong = |rule| Err(DesignError { found: value, ..core.broken(rule) });

@@ -86,21 +86,12 @@ impl<'r> Inventory<'r> {
     /// `error`, with which opening `name` ended, and what this machine adds: why that memory cannot
     /// be used, or, if none has that name, what there is.
     pub fn memory_error(self, name: &MemoryName, error: Error) -> impl fmt::Display + use<'r> {
-        let name = listed(self.files, *name);
-        let why =
-            self.memories().find(|entry| entry.name == Some(name)).and_then(|entry| entry.why);
-        let nearest =
-            move |f: &mut fmt::Formatter<'_>| short(f, name.kind(), &name, self.memories());
-        Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, Answer(nearest)))
+        explained(error, name.kind(), listed(self.files, *name), move || self.memories())
     }
 
     /// The same for a device.
     pub fn device_error(self, name: &DeviceName, error: Error) -> impl fmt::Display + use<'r> {
-        let name = listed(self.files, *name);
-        let why = self.devices().find(|entry| entry.name == Some(name)).and_then(|entry| entry.why);
-        let nearest =
-            move |f: &mut fmt::Formatter<'_>| short(f, name.kind(), &name, self.devices());
-        Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, Answer(nearest)))
+        explained(error, name.kind(), listed(self.files, *name), move || self.devices())
     }
 
     /// The answer to a device name that does not exist: the devices that can be opened.
@@ -245,25 +236,33 @@ fn short<N: fmt::Display>(
     f.write_str(if is_cut { "; contigo info lists the rest" } else { "" })
 }
 
-fn explained(
-    f: &mut fmt::Formatter<'_>,
+/// `error`, and why `name` cannot be used, or what there is in its place among `all`.
+fn explained<N: fmt::Display + PartialEq, I: Iterator<Item = Entry<N>>>(
     error: Error,
-    why: Option<&str>,
-    answer: impl fmt::Display,
-) -> fmt::Result {
-    write!(f, "{error}")?;
-    match (why, error) {
-        (Some(why), _) => write!(f, "; {why}"),
-        // Its text already has the most similar names.
-        (None, Error::NotFound { among, .. }) if among.lists() => Ok(()),
-        (
-            None,
-            Error::NotFound { .. }
-            | Error::AttributeMissing { .. }
-            | Error::Os { errno: ENOENT, .. },
-        ) => write!(f, "; {answer}"),
-        _ => Ok(()),
-    }
+    kind: &'static str,
+    name: N,
+    all: impl Fn() -> I,
+) -> impl fmt::Display {
+    Answer(move |f: &mut fmt::Formatter<'_>| {
+        write!(f, "{error}")?;
+        let why =
+            all().find(|entry| entry.name.as_ref() == Some(&name)).and_then(|entry| entry.why);
+        match (why, error) {
+            (Some(why), _) => write!(f, "; {why}"),
+            // Its text already has the most similar names.
+            (None, Error::NotFound { among, .. }) if among.lists() => Ok(()),
+            (
+                None,
+                Error::NotFound { .. }
+                | Error::AttributeMissing { .. }
+                | Error::Os { errno: ENOENT, .. },
+            ) => {
+                f.write_str("; ")?;
+                short(f, kind, &name, all())
+            }
+            _ => Ok(()),
+        }
+    })
 }
 
 impl<N: fmt::Display> fmt::Display for Entry<N> {

@@ -74,68 +74,38 @@ impl MemoryName {
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::MemoryName;
-    use std::{
-        format,
-        string::{String, ToString},
-    };
-
-    const NAMES: [&str; 14] = [
-        "contigo",
-        "contigo:f8003000",
-        "u-dma-buf:udmabuf0",
-        "dma-heap:linux,cma",
-        "dma-heap:pool@70000000",
-        "dma-heap:linux,cma@contigo:f8003000",
-        "dma-heap:linux,cma@contigo:0000:00:02.0",
-        "dma-heap:linux,cma@contigo:soc@0:dma@1",
-        "hugetlb",
-        "vfio:0000:01:00.0",
-        "cuda",
-        "cuda:4294967295",
-        "sim",
-        "sim:18446744073709551615",
-    ];
+    use std::{format, string::ToString};
 
     #[test]
-    fn names_are_read_and_written_alike() {
-        for text in NAMES {
+    fn a_name_has_its_parts() {
+        for (text, argument, device) in [
+            ("contigo", "", None),
+            ("contigo:f8003000", "f8003000", Some("contigo:f8003000")),
+            ("u-dma-buf:udmabuf0", "udmabuf0", None),
+            ("dma-heap:linux,cma", "linux,cma", None),
+            ("dma-heap:pool@70000000", "pool@70000000", None),
+            ("dma-heap:linux,cma@contigo:f8003000", "linux,cma", Some("contigo:f8003000")),
+            ("dma-heap:linux,cma@contigo:0000:00:02.0", "linux,cma", Some("contigo:0000:00:02.0")),
+            ("dma-heap:linux,cma@contigo:soc@0:dma@1", "linux,cma", Some("contigo:soc@0:dma@1")),
+            ("hugetlb", "", None),
+            ("vfio:0000:01:00.0", "0000:01:00.0", Some("vfio:0000:01:00.0")),
+            ("cuda", "", Some("cuda")),
+            ("cuda:4294967295", "4294967295", Some("cuda:4294967295")),
+            ("sim", "", Some("sim:board")),
+            (
+                "sim:18446744073709551615",
+                "18446744073709551615",
+                Some("sim:board@18446744073709551615"),
+            ),
+        ] {
             let name: MemoryName = text.parse().unwrap();
-            let copy = name;
-            assert_eq!(
-                (name.to_string().as_str(), format!("{copy:>40}").trim_start(), copy),
-                (text, text, name)
-            );
+            assert_eq!((name.to_string().as_str(), name.argument()), (text, argument));
+            assert_eq!(format!("{name:>60}").trim_start(), text);
             assert_eq!(text.split(':').next(), Some(name.kind()));
+            let owner = name.device().map(|device| device.to_string());
+            assert_eq!(owner.as_deref(), device, "{text}");
         }
         assert_ne!("sim".parse::<MemoryName>(), "sim:1".parse());
-    }
-
-    #[test]
-    fn the_parts_are_told_apart() {
-        let owners = NAMES.map(|text| {
-            let name: MemoryName = text.parse().unwrap();
-            (String::from(name.argument()), name.device().map(|device| device.to_string()))
-        });
-        let expected = [
-            ("", None),
-            ("f8003000", Some("contigo:f8003000")),
-            ("udmabuf0", None),
-            ("linux,cma", None),
-            ("pool@70000000", None),
-            ("linux,cma", Some("contigo:f8003000")),
-            ("linux,cma", Some("contigo:0000:00:02.0")),
-            ("linux,cma", Some("contigo:soc@0:dma@1")),
-            ("", None),
-            ("0000:01:00.0", Some("vfio:0000:01:00.0")),
-            ("", Some("cuda")),
-            ("4294967295", Some("cuda:4294967295")),
-            ("", Some("sim:board")),
-            ("18446744073709551615", Some("sim:board@18446744073709551615")),
-        ];
-        assert_eq!(
-            owners,
-            expected.map(|(argument, device)| (argument.into(), device.map(Into::into)))
-        );
     }
 
     /// As in 32-bit builds, and in builds without the feature.

@@ -68,17 +68,11 @@ pub(super) enum Kind<'a> {
 pub(super) const UNKNOWN: OperandSpec = OperandSpec::in_out().aligned(Align::LINE);
 
 impl KernelMap {
-    /// The start of a table.
+    /// The start of a table: no arguments yet, no interrupt, and a window as long as the arguments
+    /// need.
     pub const fn named(name: &str, protocol: Protocol) -> MapBuilder<'_> {
-        MapBuilder::new(name, protocol)
-    }
-}
-
-impl<'a> MapBuilder<'a> {
-    /// No arguments yet, no interrupt, and a window as long as the arguments need.
-    pub(crate) const fn new(name: &'a str, protocol: Protocol) -> Self {
         let filler = Argument { name: "", offset: 0, bits: 0, kind: Kind::Scalar, at: 0 };
-        Self {
+        MapBuilder {
             name,
             protocol,
             window_bytes: 0,
@@ -89,7 +83,9 @@ impl<'a> MapBuilder<'a> {
             source: &[],
         }
     }
+}
 
+impl<'a> MapBuilder<'a> {
     /// The kernel's name.
     pub(crate) const fn name(mut self, name: &'a str) -> Self {
         self.name = name;
@@ -163,31 +159,23 @@ impl<'a> MapBuilder<'a> {
 
     /// The direction of the pointer `name`.
     pub fn direction(self, name: &str, direction: Direction) -> Self {
-        self.change(name, |argument| match &mut argument.kind {
-            Kind::Pointer(spec, _) => {
-                spec.direction = direction;
-                true
-            }
-            _ => false,
-        })
+        self.change_pointer(name, |spec, _| spec.direction = direction)
     }
 
     /// The alignment of the pointer `name`.
     pub fn align(self, name: &str, align: Align) -> Self {
-        self.change(name, |argument| match &mut argument.kind {
-            Kind::Pointer(spec, _) => {
-                *spec = spec.aligned(align);
-                true
-            }
-            _ => false,
-        })
+        self.change_pointer(name, |spec, _| *spec = spec.aligned(align))
     }
 
     /// The rule for the length of the pointer `name`, as `4*n`.
     pub fn length(self, name: &str, rule: &'a str) -> Self {
+        self.change_pointer(name, |_, length| *length = rule)
+    }
+
+    fn change_pointer(self, name: &str, act: impl FnOnce(&mut OperandSpec, &mut &'a str)) -> Self {
         self.change(name, |argument| match &mut argument.kind {
-            Kind::Pointer(_, length) => {
-                *length = rule;
+            Kind::Pointer(spec, length) => {
+                act(spec, length);
                 true
             }
             _ => false,

@@ -37,12 +37,12 @@
 //! let map = header::map(text)?;
 //! // The file says neither that the kernel only reads, nor how much.
 //! let map = map.direction("maxi", Direction::ToDevice).length("maxi", "64*size").build()?;
-//! assert_eq!((map.name().as_str(), map.protocol()), ("HBM_KERNEL", Protocol::Chain));
+//! assert_eq!((map.name.as_str(), map.protocol), ("HBM_KERNEL", Protocol::Chain));
 //! # Ok::<(), contigo::design::kernel::MapError>(())
 //! ```
 
 use super::{
-    KernelMap, MapBuilder, MapError, MapRule, POINTER_BITS, Place as _, Protocol,
+    KernelMap, MapBuilder, MapError, MapRule, POINTER_BITS, Protocol,
     builder::{Kind, UNKNOWN},
     number,
 };

@@ -29,7 +29,7 @@
 //! ```
 
 use super::{
-    KernelMap, MapBuilder, MapError, MapRule, POINTER_BITS, Place as _, Protocol,
+    KernelMap, MapBuilder, MapError, MapRule, POINTER_BITS, Protocol,
     builder::{Argument, Kind, UNKNOWN},
     number,
 };

@@ -32,7 +32,7 @@
 //! ```
 
 use super::{
-    KernelMap, MapBuilder, MapError, MapRule, Place as _, Protocol,
+    KernelMap, MapBuilder, MapError, MapRule, Protocol,
     builder::{Kind, UNKNOWN},
     map::DIRECTIONS,
     number,

@@ -17,8 +17,6 @@ pub(crate) const ARGUMENTS: u32 = 0x10;
 pub const MAX_SCALARS: usize = 16;
 /// The most results: a completion has four words.
 pub const MAX_RESULTS: usize = 4;
-/// The most argument words of a job: each scalar may have two.
-pub const MAX_WORDS: usize = 2 * MAX_SCALARS;
 
 /// How a kernel is started and signals its end (UG1399, "Block-Level Control Protocols").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,10 +72,13 @@ impl Protocol {
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct KernelMap {
-    pub(super) name: Name,
-    pub(super) protocol: Protocol,
+    /// The kernel's name.
+    pub name: Name,
+    /// How it is controlled.
+    pub protocol: Protocol,
     pub(super) window_bytes: u32,
-    pub(super) interrupt: bool,
+    /// Whether it has the interrupt registers GIE, IER and ISR.
+    pub interrupt: bool,
     pub(super) pointers: List<Pointer, MAX_OPERANDS>,
     /// One for each pointer.
     pub(super) operands: List<OperandSpec, MAX_OPERANDS>,
@@ -86,28 +87,10 @@ pub struct KernelMap {
 }
 
 impl KernelMap {
-    /// The kernel's name.
-    #[must_use]
-    pub const fn name(&self) -> &Name {
-        &self.name
-    }
-
-    /// How it is controlled.
-    #[must_use]
-    pub const fn protocol(&self) -> Protocol {
-        self.protocol
-    }
-
     /// The least size of its register window, in bytes.
     #[must_use]
     pub const fn window_bytes(&self) -> usize {
         self.window_bytes as usize
-    }
-
-    /// Whether it has the interrupt registers GIE, IER and ISR.
-    #[must_use]
-    pub const fn has_interrupt(&self) -> bool {
-        self.interrupt
     }
 
     /// The specification of each operand, in the order of the pointers.

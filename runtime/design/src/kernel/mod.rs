@@ -27,7 +27,7 @@ mod rules;
 pub use self::{
     argument::{Pointer, Scalar},
     builder::MapBuilder,
-    map::{KernelMap, MAX_RESULTS, MAX_SCALARS, MAX_WORDS, Protocol},
+    map::{KernelMap, MAX_RESULTS, MAX_SCALARS, Protocol},
     rules::{MapError, MapRule},
 };
 use crate::{NoTag, Text};
@@ -67,10 +67,12 @@ fn number(text: &str) -> Option<u32> {
     crate::number(text).and_then(|number| u32::try_from(number).ok())
 }
 
-/// A place in a map's file.
-trait Place<'a> {
+impl<'a> Text<'a> {
     /// The error that `name` breaks `rule` here.
-    fn broken(&self, rule: MapRule, name: &str, found: u64) -> MapError;
+    fn broken(&self, rule: MapRule, name: &str, found: u64) -> MapError {
+        let (line, byte) = (self.line(), self.at());
+        MapError { line, byte, ..MapError::of(rule, Name::clipped(name), found) }
+    }
 
     /// The error that `what` was expected here.
     fn expected(&self, what: &'static str) -> MapError {
@@ -78,18 +80,6 @@ trait Place<'a> {
     }
 
     /// Records this place for `map`'s next argument.
-    fn mark(&self, map: &mut MapBuilder<'a>);
-}
-
-impl<'a> Place<'a> for Text<'a> {
-    fn broken(&self, rule: MapRule, name: &str, found: u64) -> MapError {
-        MapError {
-            line: self.line(),
-            byte: self.at(),
-            ..MapError::of(rule, Name::clipped(name), found)
-        }
-    }
-
     fn mark(&self, map: &mut MapBuilder<'a>) {
         (map.source, map.at) = (self.source(), self.at());
     }

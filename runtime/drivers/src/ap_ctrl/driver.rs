@@ -11,7 +11,7 @@ use contigo_core::{
     mem::DevSlice,
     types::{DevAddr, Error, Result, platform::forward_as_fd, timeout_us},
 };
-use contigo_design::kernel::{KernelMap, MAX_SCALARS, MAX_WORDS, Protocol};
+use contigo_design::kernel::{KernelMap, MAX_SCALARS, Protocol};
 use core::time::Duration;
 use heapless::{Deque, Vec};
 
@@ -25,6 +25,8 @@ const PROGRAM_US: u32 = 1_000_000 / 3;
 /// The time between two polls of a wait: a job that hangs raises no interrupt.
 const STOP_STEP_US: u32 = 50;
 
+/// The most argument words of a job: each scalar may have two.
+const MAX_WORDS: usize = 2 * MAX_SCALARS;
 /// The name of a scalar in an error.
 const SCALARS: [&str; MAX_SCALARS] = [
     "scalar 0",
@@ -125,7 +127,7 @@ impl<D: Device> ApCtrl<D> {
     pub unsafe fn open(device: D, map: KernelMap) -> Result<Self> {
         has_window(&device, "ap_ctrl", map.window_bytes())?;
         let (slots, ended) = (Deque::new(), Deque::new());
-        let proved = map.protocol() == Protocol::Chain;
+        let proved = map.protocol == Protocol::Chain;
         Ok(Self {
             device,
             map,
@@ -160,7 +162,7 @@ impl<D: Device> ApCtrl<D> {
 
     /// How many jobs can be in flight.
     const fn most(&self) -> usize {
-        match self.map.protocol() {
+        match self.map.protocol {
             Protocol::Hs => 1,
             Protocol::Chain => CHAIN,
         }
@@ -262,7 +264,7 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
             // again, for what happened before it was taken back.
             if core::mem::replace(&mut waited, true)
                 && !regs::is_done(ctrl)
-                && map.has_interrupt()
+                && map.interrupt
                 && acknowledge(device)
             {
                 ctrl = regs::CTRL.read_and_clear(device);
@@ -318,10 +320,10 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
             (regs::is_idle(ctrl), ctrl)
         })?;
         self.slots.clear();
-        if self.map.has_interrupt() {
+        if self.map.interrupt {
             acknowledge(&self.device);
             // AP_READY lets a waiting job start.
-            let enabled = if self.map.protocol() == Protocol::Chain {
+            let enabled = if self.map.protocol == Protocol::Chain {
                 regs::INT_DONE | regs::INT_READY
             } else {
                 regs::INT_DONE
@@ -345,10 +347,10 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         let limit_us = self.stop_us.min(PROGRAM_US);
         let mut steps = Vec::<_, { 2 * CHAIN + 2 }>::new();
         // There is room for all.
-        if self.map.has_interrupt() {
+        if self.map.interrupt {
             let _ = steps.push(StopStep::write(regs::GIE.offset(), u32::MAX, 0));
         }
-        if self.map.protocol() == Protocol::Chain {
+        if self.map.protocol == Protocol::Chain {
             for _ in 0..CHAIN {
                 let _ = steps.push(StopStep::poll_while(
                     ctrl,

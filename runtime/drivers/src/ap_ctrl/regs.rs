@@ -65,12 +65,12 @@ pub(super) fn results<D: Device>(device: &D, map: &KernelMap) -> [u32; MAX_RESUL
 /// After an end was seen: AP_CONTINUE and the interrupt. The read after AP_CONTINUE is answered
 /// once that has arrived, so that this job's AP_DONE is not taken for the next job's.
 pub(super) fn release<D: Device>(device: &D, map: &KernelMap) {
-    let chain = map.protocol() == Protocol::Chain;
+    let chain = map.protocol == Protocol::Chain;
     if chain {
         // SAFETY: AP_CONTINUE starts nothing: it lets a job end that was submitted.
         unsafe { CTRL.write(device, AP_CONTINUE) };
     }
-    if map.has_interrupt() {
+    if map.interrupt {
         acknowledge(device);
     } else if chain {
         let _ = ISR.read(device);

@@ -131,7 +131,7 @@ where
     }
 
     const fn chain(&self) -> bool {
-        matches!(self.map.protocol(), Protocol::Chain)
+        matches!(self.map.protocol, Protocol::Chain)
     }
 }
 
@@ -248,7 +248,7 @@ where
                     | bit(ready, regs::READY)
                     | restarts
             }
-            _ if offset <= regs::ISR && !self.map.has_interrupt() => 0,
+            _ if offset <= regs::ISR && !self.map.interrupt => 0,
             regs::GIE => self.gie,
             regs::IER => self.ier,
             regs::ISR if self.clears_on_read => mem::take(&mut self.isr),
@@ -272,7 +272,7 @@ where
                     (self.done, self.stale) = (false, true);
                 }
             }
-            _ if offset <= regs::ISR && !self.map.has_interrupt() => {}
+            _ if offset <= regs::ISR && !self.map.interrupt => {}
             regs::GIE => self.gie = value & 1,
             regs::IER => self.ier = value & (regs::CHANNEL_DONE | regs::CHANNEL_READY),
             regs::ISR => self.isr ^= value & (regs::CHANNEL_DONE | regs::CHANNEL_READY),
@@ -324,7 +324,7 @@ where
 impl<F> fmt::Debug for ApCtrlModel<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApCtrlModel")
-            .field("map", self.map.name())
+            .field("map", &self.map.name)
             .field("jobs", &self.jobs)
             .finish_non_exhaustive()
     }

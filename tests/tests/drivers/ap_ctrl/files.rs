@@ -46,7 +46,7 @@ fn a_header_says_what_hls_made() {
         .length("to_r", "4*n")
         .build()
         .unwrap();
-    let what = (map.name().as_str(), map.protocol(), map.has_interrupt());
+    let what = (map.name.as_str(), map.protocol, map.interrupt);
     assert_eq!(what, ("FILTER", Protocol::Chain, true));
     assert_eq!(all!(map.pointers()), [("from_r", 0x18, 64), ("to_r", 0x24, 64)]);
     let [from, to] = map.operands() else { panic!("{map}") };
@@ -60,7 +60,7 @@ fn a_header_says_what_hls_made() {
     let lines = HEADER.lines().filter(|line| line.starts_with('#'));
     let defines: String = lines.flat_map(|line| [line, "\r\n"]).collect();
     let map = header::map(defines.as_bytes()).unwrap().build().unwrap();
-    let what = (map.name().as_str(), map.pointers().len(), map.results().len());
+    let what = (map.name.as_str(), map.pointers().len(), map.results().len());
     assert_eq!(what, ("FILTER_CONTROL", 2, 1));
     assert_eq!((map.pointers()[0].name.as_str(), map.scalars()[1].bits), ("FROM_R", 3));
 }
@@ -76,7 +76,7 @@ fn a_pointer_of_32_bits_is_the_programs_word() {
     let read = header::map(text.as_bytes()).unwrap();
     assert_eq!(read.build().unwrap().words(), 1, "until then it is a number");
     let map = read.as_pointer("A_V").build().unwrap();
-    let what = (map.addr_bits(), map.protocol(), map.has_interrupt(), map.window_bytes());
+    let what = (map.addr_bits(), map.protocol, map.interrupt, map.window_bytes());
     assert_eq!(what, (32, Protocol::Hs, false, 0x14));
 }
 
@@ -86,7 +86,7 @@ fn a_kernel_without_a_pointer_has_a_map() {
     let text = "// control\n// 0x0 : Control signals\n//       bit 0  - ap_start \
         (Read/Write/COH)\n#define XFLOW_CONTROL_ADDR_AP_CTRL 0x0\n";
     let map = header::map(text.as_bytes()).unwrap().build().unwrap();
-    let what = (map.name().as_str(), map.pointers().len(), map.words(), map.window_bytes());
+    let what = (map.name.as_str(), map.pointers().len(), map.words(), map.window_bytes());
     assert_eq!(what, ("FLOW", 0, 0, 16));
     again(&map);
     let register = |name: &str, description: &str, offset: u32| {
@@ -126,13 +126,13 @@ fn a_kernel_without_a_pointer_has_a_map() {
 #[test]
 fn a_hand_off_says_the_same_of_one_instance() {
     let map = hwh::map(HWH.as_bytes(), "filter_0").unwrap().length("to_r", "2*n").build().unwrap();
-    let what = (map.name().as_str(), map.protocol(), map.has_interrupt(), map.window_bytes());
+    let what = (map.name.as_str(), map.protocol, map.interrupt, map.window_bytes());
     assert_eq!(what, ("filter_0", Protocol::Hs, true, 65536));
     assert_eq!(all!(map.pointers()), [("from_r", 24, 64), ("to_r", 36, 64)]);
     assert_eq!(all!(map.scalars()), [("n", 48, 16)]);
     assert_eq!(all!(map.results())[0].1, 16);
     let first = hwh::map(HWH.as_bytes(), "").unwrap().build().unwrap();
-    assert_eq!(first.name().as_str(), "filter_0", "the first of HLS");
+    assert_eq!(first.name.as_str(), "filter_0", "the first of HLS");
     let missing = hwh::map(HWH.as_bytes(), "filter_9").unwrap_err();
     let rule = MapRule::Missing("MODULE with this INSTANCE");
     assert_eq!((missing.rule, missing.name.as_str()), (rule, "filter_9"));
@@ -143,7 +143,7 @@ fn a_hand_off_says_the_same_of_one_instance() {
 fn file_kind_is_known_by_first_letter() {
     for ((text, read), name) in FILES.into_iter().zip(["filter", "FILTER", "filter_0"]) {
         let read = read(text.as_bytes()).unwrap().build().unwrap();
-        assert_eq!(read.name().as_str(), name);
+        assert_eq!(read.name.as_str(), name);
         assert_eq!(any(text.as_bytes(), "").unwrap().build().unwrap(), read);
     }
 }

@@ -26,10 +26,10 @@ fn broken(map: MapBuilder<'_>) -> (MapRule, String, u64) {
 #[test]
 fn a_table_says_what_its_text_says() {
     assert_eq!(
-        (SCALE.name().as_str(), SCALE.protocol(), SCALE.window_bytes()),
+        (SCALE.name.as_str(), SCALE.protocol, SCALE.window_bytes()),
         ("scale", Protocol::Hs, 0x4C)
     );
-    assert_eq!((SCALE.words(), SCALE.addr_bits(), SCALE.has_interrupt()), (4, 64, true));
+    assert_eq!((SCALE.words(), SCALE.addr_bits(), SCALE.interrupt), (4, 64, true));
     let text = SCALE.to_string();
     assert!(text.contains(r#"{"name":"to","offset":40,"bits":64,"direction":"out","align":4,"min":1,"bytes":"4*m*n"}"#), "{text}");
     for text in [text, format!("{SCALE:#}")] {

@@ -2,7 +2,9 @@
 //! (kernel-helpers/bindings/contigo,engine.yaml).
 
 use super::{Options, report::Report};
-use contigo::design::{Core, Design, DesignError, DesignRule, Soc, Trigger, Wired};
+use contigo::design::{
+    Core, Design, DesignError, DesignRule, Soc, Trigger, Wired, parameter_number,
+};
 use std::fmt::Write as _;
 
 /// The source, and the notes for its reader.
@@ -169,7 +171,7 @@ impl Tree {
             );
             return Ok(String::new());
         };
-        let number = |name| core.number(name).map(|number| number & 0xFFFF_FFFF);
+        let number = |name| Some(parameter_number(core.parameter(name)?)? & 0xFFFF_FFFF);
         let (Some(inputs), Some(kinds)) = (number("C_NUM_INTR_INPUTS"), number("C_KIND_OF_INTR"))
         else {
             notes.push(
