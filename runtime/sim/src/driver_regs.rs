@@ -22,3 +22,14 @@ pub(crate) mod msgdma;
 pub(crate) mod pl330;
 #[path = "../../drivers/src/zdma/regs.rs"]
 pub(crate) mod zdma;
+
+/// Fails for the first pair of numbers, the driver's and the model's, that are not the same.
+#[track_caller]
+pub(crate) fn agree<T: PartialEq + core::fmt::LowerHex>(pairs: &[(T, T)]) {
+    for (index, (driver, model)) in pairs.iter().enumerate() {
+        assert!(
+            driver == model,
+            "pair {index}: {driver:#x} in the driver, {model:#x} in the model"
+        );
+    }
+}

@@ -1,33 +1,22 @@
 //! The control block's numbers, transcribed separately from the driver's, from the table at the top
 //! of the file that HLS writes (`<kernel>_control_s_axi.v`, "Address Info").
 
-/// `0x00 : Control signals`.
-pub(super) const AP_CTRL: usize = 0x00;
-/// `0x04 : Global Interrupt Enable Register`.
-pub(super) const GIE: usize = 0x04;
-/// `0x08 : IP Interrupt Enable Register`.
-pub(super) const IER: usize = 0x08;
-/// `0x0c : IP Interrupt Status Register`.
-pub(super) const ISR: usize = 0x0C;
+pub(super) const AP_CTRL: usize = 0x00; // 0x00 : Control signals
+pub(super) const GIE: usize = 0x04; // 0x04 : Global Interrupt Enable Register
+pub(super) const IER: usize = 0x08; // 0x08 : IP Interrupt Enable Register
+pub(super) const ISR: usize = 0x0C; // 0x0c : IP Interrupt Status Register
 
-/// `bit 0 - ap_start (Read/Write/COH)`.
-pub(super) const START: u32 = 0x01;
+pub(super) const START: u32 = 0x01; // bit 0 - ap_start (Read/Write/COH)
 /// `bit 1 - ap_done`: `(Read/COR)` of ap_ctrl_hs, `(Read)` of ap_ctrl_chain.
 pub(super) const DONE: u32 = 0x02;
-/// `bit 2 - ap_idle (Read)`.
-pub(super) const IDLE: u32 = 0x04;
-/// `bit 3 - ap_ready (Read/COR)`.
-pub(super) const READY: u32 = 0x08;
-/// `bit 4 - ap_continue (Read/Write/SC)`.
-pub(super) const CONTINUE: u32 = 0x10;
+pub(super) const IDLE: u32 = 0x04; // bit 2 - ap_idle (Read)
+pub(super) const READY: u32 = 0x08; // bit 3 - ap_ready (Read/COR)
+pub(super) const CONTINUE: u32 = 0x10; // bit 4 - ap_continue (Read/Write/SC)
 
-/// `bit 7 - auto_restart (Read/Write)`.
-pub(super) const AUTO_RESTART: u32 = 0x80;
+pub(super) const AUTO_RESTART: u32 = 0x80; // bit 7 - auto_restart (Read/Write)
 
-/// `bit 0` of IER and ISR: ap_done.
-pub(super) const CHANNEL_DONE: u32 = 0x1;
-/// `bit 1` of IER and ISR: ap_ready.
-pub(super) const CHANNEL_READY: u32 = 0x2;
+pub(super) const CHANNEL_DONE: u32 = 0x1; // bit 0 of IER and ISR: ap_done
+pub(super) const CHANNEL_READY: u32 = 0x2; // bit 1 of IER and ISR: ap_ready
 
 #[cfg(test)]
 mod tests {

@@ -56,14 +56,10 @@ pub(super) const STATE_SHUTDOWN: u32 = 5;
 // `dbg_status` has 12 bits, from the highest one on: `needs_reset`; the `resetn` of `req`, `src`,
 // `dest`, `sg`; `req_enabled`, `enabled_src`, `enabled_dest`, `enabled_sg`; three bits of `state`.
 
-/// `req_enabled`, `enabled_src`, `enabled_dest`.
-pub(super) const SIDES_ENABLED: u32 = 0b0000_0111_0000;
-/// `enabled_sg`, only with `DMA_SG_TRANSFER`.
-pub(super) const SG_ENABLED: u32 = 0b0000_0000_1000;
-/// `req_resetn`, `src_resetn`, `dest_resetn`.
-pub(super) const RESETS_RELEASED: u32 = 0b0111_0000_0000;
-/// `sg_resetn`, only with `DMA_SG_TRANSFER`.
-pub(super) const SG_RESET_RELEASED: u32 = 0b0000_1000_0000;
+pub(super) const SIDES_ENABLED: u32 = 0b0000_0111_0000; // req_enabled, enabled_src, enabled_dest
+pub(super) const SG_ENABLED: u32 = 0b0000_0000_1000; // enabled_sg, only with DMA_SG_TRANSFER
+pub(super) const RESETS_RELEASED: u32 = 0b0111_0000_0000; // req_resetn, src_resetn, dest_resetn
+pub(super) const SG_RESET_RELEASED: u32 = 0b0000_1000_0000; // sg_resetn, only with DMA_SG_TRANSFER
 
 /// `last_req` (`dmac_2d_transfer.v`): how many rows under way have an ID of their own.
 pub(super) const ROW_IDS: usize = 4;
@@ -76,11 +72,11 @@ pub(super) const MASK_EOT_IRQ: u32 = 1 << 1;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver_regs::axi_dmac as regs;
+    use crate::driver_regs::{agree, axi_dmac as regs};
 
     #[test]
     fn both_tables_say_the_same() {
-        let offsets = [
+        agree(&[
             (regs::VERSION.offset(), VERSION),
             (regs::IDENTIFICATION.offset(), IDENTIFICATION),
             (regs::INTERFACE.offset(), INTERFACE_DESCRIPTION_1),
@@ -106,8 +102,8 @@ mod tests {
             (regs::SRC_ADDR_HIGH.offset(), SRC_ADDRESS_HIGH),
             (regs::SG_ADDR_HIGH.offset(), SG_ADDRESS_HIGH),
             (4 * regs::DESCRIPTOR_WORDS, 8 * DESCRIPTOR_BEATS),
-        ];
-        let bits = [
+        ]);
+        agree(&[
             (regs::DMAC, IDENTITY),
             (regs::IRQ_QUEUED, TRANSFER_QUEUED),
             (regs::IRQ_ENDED, TRANSFER_COMPLETED),
@@ -122,13 +118,7 @@ mod tests {
             (!regs::STATE_RESERVED, (1 << 12) - 1),
             (regs::DESCRIPTOR_LAST, MASK_LAST_HWDESC),
             (regs::DESCRIPTOR_END, MASK_EOT_IRQ),
-        ];
-        for (index, (driver, model)) in offsets.into_iter().enumerate() {
-            assert_eq!(driver, model, "offset {index}");
-        }
-        for (index, (driver, model)) in bits.into_iter().enumerate() {
-            assert_eq!(driver, model, "bit {index}");
-        }
+        ]);
         for lists in [0, SG_RESET_RELEASED] {
             assert_eq!(
                 (STATE_RESET | RESETS_RELEASED | lists) & (regs::STATE_BITS | regs::STATE_RESERVED),

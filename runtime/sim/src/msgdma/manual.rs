@@ -94,11 +94,11 @@ pub(super) const WRITE_BACK_STATUS: u64 = 20;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver_regs::msgdma as regs;
+    use crate::driver_regs::{agree, msgdma as regs};
 
     #[test]
     fn both_tables_say_the_same() {
-        let offsets = [
+        agree(&[
             (regs::STATUS.offset(), CSR_STATUS),
             (regs::CONTROL.offset(), CSR_CONTROL),
             (regs::RESPONSES.offset(), CSR_RESPONSE_FILL_LEVEL),
@@ -126,8 +126,8 @@ mod tests {
             (regs::EXTENDED_CONTROL_AT, 4 * (WORDS_ENHANCED - 1)),
             (regs::ACTUAL_AT, usize::try_from(WRITE_BACK_BYTES).unwrap_or(0)),
             (regs::ACTUAL_AT + 4, usize::try_from(WRITE_BACK_STATUS).unwrap_or(0)),
-        ];
-        let bits = [
+        ]);
+        agree(&[
             (regs::BUSY, STATUS_BUSY),
             (regs::EMPTY, STATUS_DESCRIPTORS_EMPTY),
             (regs::FULL, STATUS_DESCRIPTORS_FULL),
@@ -157,12 +157,6 @@ mod tests {
             (regs::FETCH_RESET, PREFETCHER_RESET),
             (regs::FETCH_IRQ_ENABLE, PREFETCHER_GLOBAL_INTERRUPT),
             (regs::FETCH_IRQ, PREFETCHER_STATUS_IRQ),
-        ];
-        for (index, (driver, model)) in offsets.into_iter().enumerate() {
-            assert_eq!(driver, model, "offset {index}");
-        }
-        for (index, (driver, model)) in bits.into_iter().enumerate() {
-            assert_eq!(driver, model, "bit {index}");
-        }
+        ]);
     }
 }
