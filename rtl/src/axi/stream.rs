@@ -47,7 +47,7 @@ impl StreamPorts {
     /// The counts of the stream.
     #[must_use]
     pub const fn counts(&self) -> StreamCounts {
-        self.stream.counts()
+        self.stream.counts
     }
 
     /// When something comes by itself, if the core has a stream that receives.

@@ -7,7 +7,7 @@ use crate::{skip, suite};
 use contigo::{
     CpuBuf, Driver, Error, Pool, Queue, Region,
     drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES},
-    sim::{Faults, SimBoard, SimConfig, SimDevice, SimWindow},
+    sim::{Faults, SimBoard, SimDevice, SimWindow},
 };
 use contigo_exerciser::Limits;
 use contigo_rtl::{
@@ -80,7 +80,7 @@ impl<D: Driver> Bench<D> {
 macro_rules! on_core {
     ($core:expr, $memory:expr, $faults:expr, |$board:ident, $device:ident, $bench:ident| $body:expr) => {{
         let Some(model) = skip::or_skip(RtlModel::new($core, config($memory))) else { return };
-        let $board = SimBoard::with(SimConfig { seed: 7, faults: $faults });
+        let $board = SimBoard::with(7, $faults);
         let $device = SimDevice::with_model(&$board, $board.port(), model);
         let window = $device.window().unwrap();
         let region = Region::new($board.memory(64 << 10).unwrap()).unwrap();

@@ -152,7 +152,7 @@ fn by_model(depth: usize, gap_ns: u64, late_us: u32) -> Row {
     let descriptors = ring.alloc(4096, Align::LINE).unwrap();
     let channel = device.window().unwrap().channel(Side::S2mm, config, Some(descriptors)).unwrap();
     let counts = |_: &_| {
-        let counts = device.model(|model| model.stream.counts()).unwrap();
+        let counts = device.model(|model| model.stream.counts).unwrap();
         (u32::try_from(counts.lost).unwrap(), u32::try_from(counts.cut).unwrap())
     };
     let row = watched(&board, &device, channel, counts, PACKETS, (depth, late_us));

@@ -307,11 +307,14 @@ impl SimBlock {
     fn clip(&self, behind: Behind, range: Range<usize>) -> Range<usize> {
         match behind.scope {
             SyncScope::Whole => 0..self.len_bytes,
-            _ => {
-                range.start.min(self.len_bytes)
-                    ..range.end.min(self.len_bytes).max(range.start.min(self.len_bytes))
-            }
+            _ => self.inside(&range),
         }
+    }
+
+    /// The part of `range` that is inside the block.
+    fn inside(&self, range: &Range<usize>) -> Range<usize> {
+        let start = range.start.min(self.len_bytes);
+        start..range.end.min(self.len_bytes).max(start)
     }
 
     /// The lines that `range` touches, or all of them where the block can only be synchronised as a
@@ -322,10 +325,9 @@ impl SimBlock {
 
     /// The lines that `range` touches, never outside the block.
     fn ranged_lines(&self, behind: Behind, range: Range<usize>) -> Range<usize> {
-        let clipped = range.start.min(self.len_bytes)
-            ..range.end.min(self.len_bytes).max(range.start.min(self.len_bytes));
-        let end = behind.line.round_up(clipped.end).unwrap_or(self.len_bytes);
-        behind.line.round_down(clipped.start)..end.min(self.len_bytes)
+        let inside = self.inside(&range);
+        let end = behind.line.round_up(inside.end).unwrap_or(self.len_bytes);
+        behind.line.round_down(inside.start)..end.min(self.len_bytes)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     block::SimBlock,
-    faults::{Faults, Struck},
+    faults::Faults,
     state::{Astray, BASE_STEP, BoardState, MAX_BLOCKS, SimCounts},
 };
 use contigo_core::{
@@ -17,23 +17,14 @@ use core::{
 };
 use spin::{Mutex, MutexGuard};
 
-/// The settings of a board.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SimConfig {
-    /// Decides everything that is left to chance.
-    pub seed: u64,
-    /// How often each thing goes wrong.
-    pub faults: Faults,
-}
-
 /// A handle to a simulated board: its bus, its blocks of memory, the clock and the seed. Clones are
 /// handles to the same board. Each memory and each device of the board holds one, so the board
 /// lives until the last of them is dropped. It lies in pages from the kernel, or in memory that the
 /// program gives ([`in_memory`](Self::in_memory)).
 ///
 /// ```
-/// use contigo::{Region, sim::{Faults, SimBoard, SimConfig}};
-/// let board = SimBoard::with(SimConfig { seed: 42, faults: Faults::OFTEN });
+/// use contigo::{Region, sim::{Faults, SimBoard}};
+/// let board = SimBoard::with(42, Faults::OFTEN);
 /// let region = Region::new(board.memory(1 << 20)?)?;
 /// drop(board);
 /// assert_eq!(region.len_bytes(), 1 << 20);
@@ -61,16 +52,17 @@ impl SimBoard {
     /// As [`with`](Self::with).
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self::with(SimConfig { seed, faults: Faults::NONE })
+        Self::with(seed, Faults::NONE)
     }
 
-    /// A board on which things go wrong.
+    /// A board on which things go wrong, as often as `faults` says; `seed` decides everything that
+    /// is left to chance.
     ///
     /// # Panics
     /// Where [`try_with`](Self::try_with) is an error.
     #[must_use]
-    pub fn with(config: SimConfig) -> Self {
-        Self::try_with(config).unwrap_or_else(|error| no_memory(error))
+    pub fn with(seed: u64, faults: Faults) -> Self {
+        Self::try_with(seed, faults).unwrap_or_else(|error| no_memory(error))
     }
 
     /// As [`with`](Self::with), for a program that continues if there is no memory for the board.
@@ -78,8 +70,8 @@ impl SimBoard {
     /// # Errors
     /// [`Error::Os`]: the kernel has no memory. [`Error::Unsupported`]: the runtime was built
     /// without a kernel (feature `linux`); [`in_memory`](Self::in_memory) needs none.
-    pub fn try_with(config: SimConfig) -> Result<Self> {
-        Ok(Self { board: Shared::new(Board::new(config))? })
+    pub fn try_with(seed: u64, faults: Faults) -> Result<Self> {
+        Ok(Self { board: Shared::new(Board::new(seed, faults))? })
     }
 
     /// As [`with`](Self::with), in memory that the program gives up for good, for a processor
@@ -87,8 +79,12 @@ impl SimBoard {
     ///
     /// # Errors
     /// [`Error::Exhausted`]: `memory` is too small.
-    pub fn in_memory(config: SimConfig, memory: &'static mut [MaybeUninit<u8>]) -> Result<Self> {
-        Ok(Self { board: Shared::given(Board::new(config), memory)? })
+    pub fn in_memory(
+        seed: u64,
+        faults: Faults,
+        memory: &'static mut [MaybeUninit<u8>],
+    ) -> Result<Self> {
+        Ok(Self { board: Shared::given(Board::new(seed, faults), memory)? })
     }
 
     /// The board's port that does not snoop: 32 address bits and no offset, as Zynq's HP0.
@@ -127,18 +123,6 @@ impl SimBoard {
     #[must_use]
     pub fn counts(&self) -> SimCounts {
         self.lock().map_or(SimCounts::UNKNOWN, |state| state.counts)
-    }
-
-    /// How often each of the board's faults struck a model so far: how often [`SimBus::strikes`]
-    /// returned true for its rate. Two kinds with the same rate count together: a test that gives
-    /// each its own rate knows which faults it has seen.
-    ///
-    /// # Errors
-    /// [`Error::Contended`].
-    ///
-    /// [`SimBus::strikes`]: super::SimBus::strikes
-    pub fn struck(&self) -> Result<Struck> {
-        Ok(self.lock()?.struck)
     }
 
     /// Virtual time since the board was made, in nanoseconds.
@@ -234,12 +218,12 @@ impl SimBoard {
 }
 
 impl Board {
-    fn new(config: SimConfig) -> Self {
+    fn new(seed: u64, faults: Faults) -> Self {
         Self {
-            state: Mutex::new(BoardState::new(config.seed)),
+            state: Mutex::new(BoardState::new(seed)),
             unheard: AtomicU32::new(0),
-            faults: config.faults,
-            seed: config.seed,
+            faults,
+            seed,
             bus: next_bus(),
         }
     }

@@ -209,11 +209,11 @@ impl SimBus<'_> {
     }
 
     /// True in `per_mille` cases of 1,000. The board counts them by kind
-    /// ([`SimBoard::struck`](super::SimBoard::struck)).
+    /// ([`SimCounts::struck`](super::SimCounts::struck)).
     pub fn strikes(&mut self, per_mille: u16) -> bool {
         let struck = per_mille > 0 && self.rng().u16(..1000) < per_mille;
         if let (true, World::Board { state, .. }) = (struck, &mut self.world) {
-            state.struck.by(per_mille, self.faults);
+            state.counts.struck.by(per_mille, self.faults);
         }
         struck
     }

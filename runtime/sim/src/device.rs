@@ -162,13 +162,15 @@ impl<M: Model> SimDevice<M> {
         self.device.window_bytes
     }
 
+    fn answers(&self, offset: usize) -> bool {
+        let OnPort { window_bytes, gone, .. } = &*self.device;
+        offset.is_multiple_of(4) && offset < *window_bytes && !gone.load(Ordering::Relaxed)
+    }
+
     /// As its window's [`Mmio::read32`], beside the driver that has the window: as the kernel reads
     /// the registers of a device whose program is gone.
     pub fn read32(&self, offset: usize) -> u32 {
-        if !offset.is_multiple_of(4)
-            || offset >= self.device.window_bytes
-            || self.device.gone.load(Ordering::Relaxed)
-        {
+        if !self.answers(offset) {
             return u32::MAX;
         }
         self.device.reads.add(1);
@@ -185,10 +187,7 @@ impl<M: Model> SimDevice<M> {
     /// # Safety
     /// As [`Mmio::write32`]; and the driver that has the window writes nothing meanwhile.
     pub unsafe fn write32(&self, offset: usize, value: u32) {
-        if !offset.is_multiple_of(4)
-            || offset >= self.device.window_bytes
-            || self.device.gone.load(Ordering::Relaxed)
-        {
+        if !self.answers(offset) {
             return;
         }
         self.device.writes.add(1);

@@ -17,7 +17,7 @@ pub struct Faults {
     pub stuck: u16,
 }
 
-/// How often each fault struck: [`SimBoard::struck`](super::SimBoard::struck).
+/// How often each fault struck: [`SimCounts::struck`](super::SimCounts::struck).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Struck {
     /// As [`Faults::late_irq`].
@@ -35,6 +35,15 @@ pub struct Struck {
 }
 
 impl Struck {
+    pub(super) const UNKNOWN: Self = Self {
+        late_irq: u64::MAX,
+        lost_irq: u64::MAX,
+        error: u64::MAX,
+        short: u64::MAX,
+        hang: u64::MAX,
+        stuck: u64::MAX,
+    };
+
     /// Counts a strike for every fault whose rate is `per_mille`.
     pub(super) fn by(&mut self, per_mille: u16, faults: &Faults) {
         let Faults { late_irq, lost_irq, error, short, hang, stuck } = *faults;

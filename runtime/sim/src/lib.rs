@@ -57,7 +57,7 @@ mod state;
 pub mod stream;
 pub mod zdma;
 
-pub use board::{SimBoard, SimConfig};
+pub use board::SimBoard;
 pub use bus::{SimBus, SimMemory};
 pub use contigo_core::mem::{Holder, SimulatedDevice, WrongAccesses};
 pub use device::{SimAccesses, SimDevice, SimWindow};

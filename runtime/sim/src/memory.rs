@@ -73,7 +73,19 @@ impl SimBoard {
     /// [`Error::Os`] where the kernel has no memory; [`Error::TooMany`] past 32 blocks;
     /// [`Error::BlockSize`].
     pub fn memory_with(&self, spec: SimSpec) -> Result<Sim> {
-        Sim::map(self, spec)
+        let refusal = Error::BlockSize {
+            len_bytes: spec.len_bytes,
+            need_bytes: 1,
+            line_bytes: spec.line.bytes(),
+        };
+        let len_bytes = spec.line.round_up(spec.len_bytes).filter(|&len| len > 0).ok_or(refusal)?;
+        let mut mapped = Anonymous::zeroed(len_bytes.checked_mul(4).ok_or(refusal)?)?;
+        let memory = NonNull::new(mapped.as_mut_ptr()).ok_or(refusal)?;
+        // SAFETY: the mapping has 4 * len_bytes bytes, zeroed, and is this backend's alone; `Drop`
+        // unmaps it only after the block was taken from the board.
+        let (block, spec) = unsafe { self.attach_over(spec, memory, len_bytes)? };
+        let storage = Storage::Mapped(ManuallyDrop::new(mapped));
+        Ok(Sim { board: self.clone(), block, spec, storage })
     }
 
     /// Makes a block over `memory`, for a processor without a kernel. A quarter of `memory`, in
@@ -83,33 +95,6 @@ impl SimBoard {
     /// # Errors
     /// [`Error::BlockSize`] where `memory` is too small; [`Error::TooMany`] past 32 blocks.
     pub fn memory_over(&self, memory: &'static mut [u8]) -> Result<Sim> {
-        Sim::over(self, memory)
-    }
-}
-
-impl Sim {
-    fn map(board: &SimBoard, spec: SimSpec) -> Result<Self> {
-        let refusal = Error::BlockSize {
-            len_bytes: spec.len_bytes,
-            need_bytes: 1,
-            line_bytes: spec.line.bytes(),
-        };
-        let len_bytes = spec.line.round_up(spec.len_bytes).filter(|&len| len > 0).ok_or(refusal)?;
-        let four = len_bytes.checked_mul(4).ok_or(refusal)?;
-        let mut mapped = Anonymous::zeroed(four)?;
-        let memory = NonNull::new(mapped.as_mut_ptr()).ok_or(refusal)?;
-        // SAFETY: the mapping has 4 * len_bytes bytes, zeroed, and is this backend's alone; `Drop`
-        // unmaps it only after the block was taken from the board.
-        let (block, spec) = unsafe { Self::attach(board, spec, memory, len_bytes)? };
-        Ok(Self {
-            board: board.clone(),
-            block,
-            spec,
-            storage: Storage::Mapped(ManuallyDrop::new(mapped)),
-        })
-    }
-
-    fn over(board: &SimBoard, memory: &'static mut [u8]) -> Result<Self> {
         let line = Align::LINE;
         let have_bytes = memory.len();
         let refusal = Error::BlockSize {
@@ -128,21 +113,21 @@ impl Sim {
         // and not null.
         let memory = unsafe { NonNull::new_unchecked(start.add(skip)) };
         // SAFETY: the slice is borrowed for ever and only here; the four memories fit, see above.
-        let (block, spec) = unsafe { Self::attach(board, spec, memory, len_bytes)? };
-        Ok(Self { board: board.clone(), block, spec, storage: Storage::Static })
+        let (block, spec) = unsafe { self.attach_over(spec, memory, len_bytes)? };
+        Ok(Sim { board: self.clone(), block, spec, storage: Storage::Static })
     }
 
     /// # Safety
     /// As [`SimBlock::over`].
-    unsafe fn attach(
-        board: &SimBoard,
+    unsafe fn attach_over(
+        &self,
         spec: SimSpec,
         memory: NonNull<u8>,
         len_bytes: usize,
     ) -> Result<(SimBlock, SimSpec)> {
         let base = match spec.base {
             Some(base) => base,
-            None => board.place(len_bytes)?,
+            None => self.place(len_bytes)?,
         };
         let scope = match spec.scope {
             SyncScope::Range { .. } => SyncScope::Range { granule_bytes: spec.line.bytes() },
@@ -151,7 +136,7 @@ impl Sim {
         let spec = SimSpec { scope, ..spec };
         // SAFETY: the caller's promise.
         let block = unsafe { SimBlock::over(memory, len_bytes, spec.line, base, spec.scope) };
-        Ok((board.attach(block)?, spec))
+        Ok((self.attach(block)?, spec))
     }
 }
 

@@ -124,11 +124,6 @@ impl AnyModel {
         Self { model: model.unwrap_or_else(|error| no_memory(error)), window_bytes, gone: false }
     }
 
-    /// Another handle to the same model, for one driver's device. It keeps the model alive.
-    pub fn lend(&self) -> Self {
-        Self { model: self.model.clone(), window_bytes: self.window_bytes, gone: false }
-    }
-
     /// Pulls the model's reset line, for every device that has the model.
     ///
     /// # Errors
@@ -155,6 +150,13 @@ impl AnyModel {
             Ok(mut model) if !self.gone => Some(act(&mut *model)),
             _ => None,
         }
+    }
+}
+
+/// Another handle to the same model, for one driver's device. It keeps the model alive.
+impl Clone for AnyModel {
+    fn clone(&self) -> Self {
+        Self { model: self.model.clone(), window_bytes: self.window_bytes, gone: false }
     }
 }
 
@@ -227,7 +229,7 @@ mod tests {
     fn model_of_any_size_is_lent() {
         let (board, model) = (SimBoard::new(1), AnyModel::new(Wide([0; 32 * 1024])));
         let [first, second] =
-            [(); 2].map(|()| SimDevice::with_model(&board, board.port(), model.lend()));
+            [(); 2].map(|()| SimDevice::with_model(&board, board.port(), model.clone()));
         drop((model, board));
         // SAFETY: the model touches no memory.
         unsafe { first.write32(Wide::WINDOW_BYTES - 4, 7) };

@@ -87,7 +87,7 @@ static BUILT_IN: &[Row] = &[
     ("pl330", || AnyModel::new(Pl330Model::new(Pl330Spec::default()))),
     // Words that read back as they were written, for no driver.
     ("registers", || AnyModel::new(Words([0; WORDS_BYTES / 4]))),
-    ("zdma", || AnyModel::new(ZdmaModel::new())),
+    ("zdma", || AnyModel::new(ZdmaModel::default())),
 ];
 
 const FIFO_BYTES: usize = 512;

@@ -39,7 +39,6 @@ pub(super) struct BoardState {
     pub(super) next_base: u64,
     pub(super) next_id: u32,
     pub(super) counts: SimCounts,
-    pub(super) struck: Struck,
     /// The program provokes wrong accesses: no job fails because of them.
     pub(super) allows_wrong: bool,
     pub(super) astray: Vec<Astray, MAX_ASTRAY>,
@@ -78,6 +77,10 @@ pub struct SimCounts {
     pub bytes_beside: u64,
     /// Bytes that devices wrote.
     pub bytes_written: u64,
+    /// How often each of the board's faults struck a model: how often
+    /// [`SimBus::strikes`](super::SimBus::strikes) returned true for its rate. Two kinds with the
+    /// same rate count together: a test that gives each its own rate knows which it has seen.
+    pub struck: Struck,
 }
 
 impl SimCounts {
@@ -89,6 +92,7 @@ impl SimCounts {
         bytes_read: u64::MAX,
         bytes_beside: u64::MAX,
         bytes_written: u64::MAX,
+        struck: Struck::UNKNOWN,
     };
 }
 
@@ -117,7 +121,6 @@ impl BoardState {
             next_base: FIRST_BASE,
             next_id: 1,
             counts: SimCounts::default(),
-            struck: Struck::default(),
             allows_wrong: false,
             astray: Vec::new(),
             others: WrongAccesses::default(),

@@ -97,7 +97,7 @@ fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
     let (counts, model) = (
         stream.counts(),
         device
-            .model(|model| (model.written(), model.stream.counts().lost, model.underruns()))
+            .model(|model| (model.written(), model.stream.counts.lost, model.underruns()))
             .unwrap(),
     );
     assert_eq!((counts.completed, counts.pushed), (right, right + depth as u64));

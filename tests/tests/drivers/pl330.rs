@@ -55,7 +55,7 @@ struct Ground {
 }
 
 fn ground(seed: u64, faults: Faults) -> Ground {
-    let board = SimBoard::with(SimConfig { seed, faults });
+    let board = SimBoard::with(seed, faults);
     let region = region(&board, 1 << 20);
     let programs = region.pool(8, PROGRAM_BYTES).unwrap();
     let data = region.pool(32, SLOT).unwrap();

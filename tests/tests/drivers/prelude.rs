@@ -7,7 +7,7 @@ pub(crate) use contigo::{
     Port, Queue, Region, Result, Wait,
     mem::DevSlice,
     sim::{
-        Faults, Model, SimBoard, SimBus, SimConfig, SimDevice, SimSpec, SimWindow,
+        Faults, Model, SimBoard, SimBus, SimDevice, SimSpec, SimWindow,
         stream::{SourceConfig, StreamConfig, packet},
     },
     types::{BaseAddr, Refused},
@@ -45,7 +45,7 @@ pub(crate) fn faulty(
     buffers: usize,
     bytes: usize,
 ) -> (SimBoard, Region, Pool) {
-    let board = SimBoard::with(SimConfig { seed, faults });
+    let board = SimBoard::with(seed, faults);
     let len_bytes = buffers * bytes.next_multiple_of(64) + (128 << 10);
     let region = region(&board, len_bytes.next_multiple_of(4096));
     let pool = region.pool(buffers, bytes).unwrap();

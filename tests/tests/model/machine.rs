@@ -8,7 +8,7 @@ use crate::{
 use contigo::{
     Align, Backend, CpuBuf, DevAddr, DevBuf, Direction, Limits, Operand, Pool, Region,
     mem::{DevSlice, Requirements},
-    sim::{Faults, SimBoard, SimConfig, SimCounts, SimSpec},
+    sim::{Faults, SimBoard, SimCounts, SimSpec},
 };
 use contigo_gemm8::SimGemm8;
 use contigo_testkit::{
@@ -115,7 +115,7 @@ pub(crate) struct Machine {
 /// One sequence from a seed, and what must hold when it is over.
 pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     let mut rng = Rng::with_seed(seed);
-    let board = SimBoard::with(SimConfig { seed, faults: plan.faults });
+    let board = SimBoard::with(seed, plan.faults);
     let line = Align::new([32, 64, 64, 128][rng.usize(..4)])?;
     let backend =
         board.memory_with(SimSpec { len_bytes: REGION_BYTES, line, ..SimSpec::default() })?;

@@ -9,7 +9,7 @@ use contigo::{
     Align, CpuBuf, Error, Pool, Region, Stream,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, PacketReport, Side},
     sim::{
-        SimBoard, SimConfig, SimDevice, SimSpec, SimWindow,
+        SimBoard, SimDevice, SimSpec, SimWindow,
         axi_dma::{AxiDmaModel, CoreSpec},
         stream::{SourceConfig, packet},
     },
@@ -54,7 +54,7 @@ struct World<'d> {
 /// One sequence from a seed, and what must hold when it is over.
 pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     let mut rng = Rng::with_seed(seed);
-    let board = SimBoard::with(SimConfig { seed, faults: plan.faults });
+    let board = SimBoard::with(seed, plan.faults);
     let line = Align::new([32, 64, 64, 128][rng.usize(..4)])?;
     let spec = SimSpec { len_bytes: 16 << 10, line, ..SimSpec::default() };
     let region = Region::new(board.memory_with(spec)?)?;
@@ -105,7 +105,7 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     let right = stuck || (rings.taken(), out) == (0, forgotten);
     ensure!(right, "{out} buffers are out, {forgotten} forgotten");
     device.run_for(1_000)?;
-    let (counts, model) = (board.counts(), device.model(|model| model.stream.counts())?);
+    let (counts, model) = (board.counts(), device.model(|model| model.stream.counts)?);
     let seen =
         [counts.stray_accesses, counts.unowned_accesses, counts.evictions, counts.lost_writes];
     ensure!(seen == [0; 4], "{counts:?}");
@@ -159,7 +159,7 @@ impl World<'_> {
                 let seen = frame.buf.view::<u8>()?;
                 let number = packet::number(seen).unwrap_or(u32::MAX);
                 let exact = self.plan.faults.short == 0
-                    && self.device.model(|model| model.stream.counts())?.cut == 0;
+                    && self.device.model(|model| model.stream.counts)?.cut == 0;
                 let right = if exact { packet::is(number, seen) } else { is_packet(number, seen) };
                 ensure!(right, "frame {number} is wrong: {frame:?}");
                 let report = PacketReport::of(frame.status, frame.words);

@@ -6,7 +6,7 @@ use contigo::{
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
     drivers::axi_dma::{AxiDmaConfig, Side},
     sim::{
-        Faults, SimBoard, SimConfig, SimDevice,
+        Faults, SimBoard, SimDevice,
         axi_dma::{AxiDmaModel, CoreSpec},
         stream::SourceConfig,
     },
@@ -36,10 +36,8 @@ fn none_on_two_threads_that_share_a_pool() {
 #[test]
 fn none_in_a_queue_and_a_stream() {
     for port in [SimBoard::port as fn(&SimBoard) -> Port, SimBoard::coherent_port] {
-        let board = SimBoard::with(SimConfig {
-            seed: 12,
-            faults: Faults { late_irq: 100, lost_irq: 100, short: 100, error: 10, ..Faults::NONE },
-        });
+        let faults = Faults { late_irq: 100, lost_irq: 100, short: 100, error: 10, ..Faults::NONE };
+        let board = SimBoard::with(12, faults);
         let source = SourceConfig { packet_bytes: 512, ..SourceConfig::default() };
         let model = AxiDmaModel::new(CoreSpec::camera(source, 512));
         let device = SimDevice::with_model(&board, port(&board), model);

@@ -23,7 +23,7 @@ mod own;
 
 use contigo::{
     Align, Backend, DevBuf, Done, Error, JobError, Port, Queue, Region, Result,
-    sim::{Faults, SimBoard, SimConfig, SimWindow},
+    sim::{Faults, SimBoard, SimWindow},
     trace::{self, Kind, Ledger},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
@@ -185,7 +185,7 @@ fn none_on<B: Backend + 'static>(
 }
 
 fn board() -> SimBoard {
-    SimBoard::with(SimConfig { seed: 11, faults: FAULTS })
+    SimBoard::with(11, FAULTS)
 }
 
 /// A port for real memory: it reaches all of it. On arm64 the runtime maintains the caches;

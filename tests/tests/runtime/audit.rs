@@ -6,7 +6,7 @@ use contigo::{
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
     linux::vfio::{Interrupt, Vfio, VfioDevice},
     mem::DriverBuf,
-    sim::{Faults, SimBoard, SimConfig},
+    sim::{Faults, SimBoard},
     trace::{self, Count, Event, Kind, Ledger, Listener},
 };
 use contigo_gemm8::{Gemm8, SimGemm8};
@@ -216,7 +216,7 @@ fn pools_and_regions_say_what_they_give() {
 #[test]
 fn stopped_job_and_lost_memory_are_heard() {
     let faults = Faults { stuck: 1000, ..Faults::NONE };
-    let board = SimBoard::with(SimConfig { seed: 1, faults });
+    let board = SimBoard::with(1, faults);
     let region = region(&board, 4096);
     let pool = region.pool(4, 256).unwrap();
     let core = SimGemm8::new(&board, board.port());

@@ -6,7 +6,7 @@ use contigo::{
     Align, CpuBuf, DevAddr, DevBuf, Error, Limits, Operand, PhysAddr, Pool, Port, Queue, Region,
     job::queue_bytes,
     mem::Requirements,
-    sim::{Faults, Sim, SimBoard, SimConfig, SimSpec},
+    sim::{Faults, Sim, SimBoard, SimSpec},
     types::BaseAddr,
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
@@ -16,7 +16,7 @@ use std::mem::MaybeUninit;
 const SUM: i32 = 132;
 /// A board where every job has the same bad luck.
 fn unlucky(faults: Faults) -> SimBoard {
-    SimBoard::with(SimConfig { seed: 7, faults })
+    SimBoard::with(7, faults)
 }
 
 /// What a program gives for ever.
@@ -71,12 +71,11 @@ fn memory_and_window_keep_the_board() {
 #[test]
 fn board_in_memory_of_the_program() {
     for coherent in [false, true] {
-        let config = SimConfig { seed: 1, faults: Faults::NONE };
         assert!(matches!(
-            SimBoard::in_memory(config, given(1024)),
+            SimBoard::in_memory(1, Faults::NONE, given(1024)),
             Err(Error::Exhausted { capacity_bytes: 1024, .. })
         ));
-        let board = SimBoard::in_memory(config, given(16 << 10)).unwrap();
+        let board = SimBoard::in_memory(1, Faults::NONE, given(16 << 10)).unwrap();
         let port = if coherent { board.coherent_port() } else { board.port() };
         let (needs, limits) = (Requirements::default(), Limits::default());
         let account = given(limits.control_bytes::<Sim>().unwrap());

@@ -8,7 +8,7 @@ use crate::{
     object::{PORTS, SIMS, device::on_board},
     status::contigo_status,
 };
-use contigo::sim::{Faults, SimBoard, SimConfig};
+use contigo::sim::{Faults, SimBoard};
 use core::{ffi::c_char, mem};
 
 /// The seed and the faults of a simulated board. Where all is zero except for `struct_size`,
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn contigo_sim_open(
             } = raw::read(options)?;
             let allow = flag(allow_wrong_accesses, "allow_wrong_accesses")?;
             let faults = Faults { late_irq, lost_irq, error, short: short_transfer, hang, stuck };
-            let board = SimBoard::try_with(SimConfig { seed, faults })?;
+            let board = SimBoard::try_with(seed, faults)?;
             board.allow_wrong_accesses(allow)?;
             Ok(SIMS.insert(board)?)
         })

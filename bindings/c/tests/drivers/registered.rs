@@ -79,7 +79,7 @@ fn registered_driver_opens_from_c_by_name() {
         "there is no such simulated device; others that are here: ",
     );
     register(&TWICE).unwrap();
-    contigo::sim::register("twice", || AnyModel::new(ZdmaModel::new())).unwrap();
+    contigo::sim::register("twice", || AnyModel::new(ZdmaModel::default())).unwrap();
     assert_eq!(register(&TWICE), Err(Error::InUse { errno: 0 }));
     refused(missing(c"twic"), CONTIGO_E_NOT_FOUND, "others that are here: twice, ");
 

@@ -201,7 +201,7 @@ fn layer_in(region: &Region, layer: Layer) -> Result<[Operand; 2], DemoError> {
 mod tests {
     use super::super::{digits, reference::Reference};
     use super::*;
-    use contigo::sim::{Faults, SimConfig};
+    use contigo::sim::Faults;
     use std::vec::Vec;
 
     fn tasks(images: usize) -> Result<Vec<Task>, DemoError> {
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn failing_device_ends_run_with_its_error() -> Result<(), DemoError> {
         let faults = Faults { error: 1000, ..Faults::NONE };
-        let board = SimBoard::with(SimConfig { seed: 1, faults });
+        let board = SimBoard::with(1, faults);
         let ended = streamed::<1>(&board, REGION_BYTES, board.port(), &tasks(1)?);
         assert!(
             matches!(ended, Err(DemoError::Runtime(Error::Fault { device: "gemm8", .. }))),

@@ -96,8 +96,8 @@ impl OpenDevice {
     /// devices. It has a handle to the board.
     ///
     /// ```
-    /// use contigo::{names::OpenDevice, sim::{Faults, SimBoard, SimConfig}};
-    /// let board = SimBoard::with(SimConfig { seed: 1, faults: Faults::OFTEN });
+    /// use contigo::{names::OpenDevice, sim::{Faults, SimBoard}};
+    /// let board = SimBoard::with(1, Faults::OFTEN);
     /// let [from, to] = [OpenDevice::on_board(&board, "zdma")?, OpenDevice::on_board(&board, "axi_dma")?];
     /// assert_eq!(from.port(), to.port());
     /// # Ok::<(), contigo::Error>(())

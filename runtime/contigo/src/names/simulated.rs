@@ -3,7 +3,7 @@
 use super::device_name::DeviceName;
 use contigo_core::{job::Settings, mem::Port, types::Error};
 use contigo_design::kernel;
-use contigo_sim::{AnyModel, Faults, SimBoard, SimConfig, SimDevice, SimWindow, each_name, named};
+use contigo_sim::{AnyModel, Faults, SimBoard, SimDevice, SimWindow, each_name, named};
 
 /// The seed of a board whose name has none.
 const SEED: u64 = 1;
@@ -26,8 +26,7 @@ pub(super) fn open(name: &DeviceName) -> Result<(SimBoard, Models), Error> {
         BOARD => None,
         model => Some(named(model)?),
     };
-    let config = SimConfig { seed: name.seed().unwrap_or(SEED), faults: Faults::NONE };
-    Ok((SimBoard::try_with(config)?, models))
+    Ok((SimBoard::try_with(name.seed().unwrap_or(SEED), Faults::NONE)?, models))
 }
 
 /// A device of a simulated board, which no other driver has.
@@ -70,7 +69,7 @@ pub(super) fn fits(
 
 /// The device, without a reset.
 pub(super) fn lent(board: &SimBoard, models: &Models, port: Port) -> Result<Simulated, Error> {
-    SimDevice::try_with_model(board, port, models.as_ref().ok_or(NO_DEVICE)?.lend())?.window()
+    SimDevice::try_with_model(board, port, models.clone().ok_or(NO_DEVICE)?)?.window()
 }
 
 /// Pulls the reset line.

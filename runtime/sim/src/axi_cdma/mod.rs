@@ -35,20 +35,16 @@ const FIFO_NS: u64 = 1_000;
 const DELAY_NS: u64 = 1_250;
 
 impl SimWindow<AxiCdmaModel> {
-    /// As [`simple`](AxiCdma::simple), but safe: the window's type proves what is behind it.
-    ///
-    /// # Errors
-    /// As [`simple`](AxiCdma::simple).
+    /// As [`simple`](AxiCdma::simple), with its errors, but safe: the window's type proves what is
+    /// behind it.
     pub fn simple(self, config: AxiCdmaConfig) -> Result<AxiCdma<Self>> {
         // SAFETY: the model is this core, and `SimDevice::window` gives one window at a time. If it
         // was built differently, it moves fewer bytes or none.
         unsafe { AxiCdma::simple(self, config) }
     }
 
-    /// As [`sg`](AxiCdma::sg), but safe: the window's type proves what is behind it.
-    ///
-    /// # Errors
-    /// As [`sg`](AxiCdma::sg).
+    /// As [`sg`](AxiCdma::sg), with its errors, but safe: the window's type proves what is behind
+    /// it.
     pub fn sg(
         self,
         config: AxiCdmaConfig,
@@ -58,11 +54,8 @@ impl SimWindow<AxiCdmaModel> {
         unsafe { AxiCdma::sg(self, config, descriptors) }
     }
 
-    /// As [`open`](AxiCdmaKeyhole::open), but safe: the model's fixed bursts reach no memory, only
-    /// a FIFO at [`FIFO_ADDR`].
-    ///
-    /// # Errors
-    /// As [`open`](AxiCdmaKeyhole::open).
+    /// As [`open`](AxiCdmaKeyhole::open), with its errors, but safe: the model's fixed bursts reach
+    /// no memory, only a FIFO at [`FIFO_ADDR`].
     pub fn keyhole(
         self,
         config: AxiCdmaConfig,

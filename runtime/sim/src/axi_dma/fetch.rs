@@ -12,7 +12,7 @@ pub(super) const BURST_BYTES: usize = 256;
 const AHEAD: usize = 4;
 
 /// A buffer under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Transfer {
     pub(super) descriptor: u64,
     pub(super) addr: u64,
@@ -52,22 +52,6 @@ impl Transfer {
         stream_ns.map(|stream_ns| stream_ns.max(self.at_ns))
     }
 }
-
-/// An empty transfer.
-pub(super) const NONE: Transfer = Transfer {
-    descriptor: 0,
-    addr: 0,
-    len_bytes: 0,
-    given_bytes: 0,
-    done: 0,
-    at_ns: 0,
-    ends: false,
-    begins: false,
-    error: 0,
-    hangs: false,
-    short: None,
-    irq_late_ns: Some(0),
-};
 
 /// The descriptors that were fetched, and the fetch under way.
 #[derive(Debug)]

@@ -33,21 +33,17 @@ use manual as pg021;
 const RESET_NS: u64 = 300;
 
 impl SimWindow<AxiDmaModel> {
-    /// As [`open`](AxiDma::open), but safe: the window's type proves that the model is behind it.
-    /// If the configuration differs from the model's, only the model misbehaves.
-    ///
-    /// # Errors
-    /// As [`open`](AxiDma::open).
+    /// As [`open`](AxiDma::open), with its errors, but safe: the window's type proves that the
+    /// model is behind it. If the configuration differs from the model's, only the model
+    /// misbehaves.
     pub fn driver(self, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<AxiDma<Self>> {
         // SAFETY: the model is an AXI DMA, and `SimDevice::window` gives one window at a time. It
         // touches no byte outside of the programmed lengths, whatever its register can hold.
         unsafe { AxiDma::open(self, config, memory) }
     }
 
-    /// As [`alone`](AxiDmaChannel::alone), but safe: the window's type proves what is behind it.
-    ///
-    /// # Errors
-    /// As [`alone`](AxiDmaChannel::alone).
+    /// As [`alone`](AxiDmaChannel::alone), with its errors, but safe: the window's type proves what
+    /// is behind it.
     pub fn channel(
         self,
         side: Side,

@@ -3,7 +3,7 @@
 use super::{
     CoreSpec,
     channel::Channel,
-    fetch::{BURST_BYTES, FETCH_NS, NONE, Transfer},
+    fetch::{BURST_BYTES, FETCH_NS, Transfer},
     manual as pg021,
 };
 use crate::{
@@ -51,7 +51,7 @@ impl Channel {
             len_bytes: spec.length(control & pg021::BD_BYTES) as usize,
             given_bytes: control & pg021::BD_BYTES,
             ends: self.side == Side::Mm2s && control & pg021::BD_TX_EOF != 0,
-            ..NONE
+            ..Transfer::default()
         };
         // The core compares fetches with the tail (`axi_sg_ftch_pntr.vhd`, COMPARE_ADDRESS).
         (self.fetch.has_work, self.fetch.next) = (self.tail != at, address(pg021::BD_NEXT));
@@ -141,7 +141,7 @@ impl Channel {
             len_bytes: length as usize,
             at_ns,
             ends: self.side == Side::Mm2s,
-            ..NONE
+            ..Transfer::default()
         };
         self.begin(transfer, spec, bus);
     }

@@ -37,31 +37,6 @@ pub enum Side {
     Fifo,
 }
 
-/// Faults that were seen on cores with memory that is slow or answers at irregular times, and that
-/// the core's page does not mention. Each is a switch of the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AxiDmacFlaws {
-    /// Four IDs serve the rows under way, and each ID notes whether its row is the last of a job.
-    /// With more rows a note is overwritten: one end is reported early while rows are still being
-    /// written, and another one never.
-    pub row_ids: bool,
-    /// A job, a row or a piece of one burst to memory that was queued behind another takes its
-    /// successor's length, or waits for a successor for ever.
-    pub single_bursts: bool,
-    /// A packet that ends within the last three bursts of its buffer may hang the next buffer in
-    /// the queue.
-    pub late_packet_ends: bool,
-    /// If the source's word is wider, a length that is not a multiple of it ends a burst early. The
-    /// interconnect of this model then waits for the rest.
-    pub early_last: bool,
-}
-
-impl AxiDmacFlaws {
-    /// The flaws of version 4.5, as seen.
-    pub const ALL: Self =
-        Self { row_ids: true, single_bursts: true, late_packet_ends: true, early_last: true };
-}
-
 /// How the model is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AxiDmacBuild {
@@ -93,8 +68,20 @@ pub struct AxiDmacBuild {
     pub debug: bool,
     /// The other end of its stream.
     pub stream: StreamConfig,
-    /// The faults that the core's page does not mention.
-    pub flaws: AxiDmacFlaws,
+    /// A flaw, seen on cores with memory that is slow or answers at irregular times; like the three
+    /// below, the core's page does not mention it. Four IDs serve the rows under way, and each ID
+    /// notes whether its row is the last of a job. With more rows a note is overwritten: one end is
+    /// reported early while rows are still being written, and another one never.
+    pub row_ids: bool,
+    /// A flaw: a job, a row or a piece of one burst to memory that was queued behind another takes
+    /// its successor's length, or waits for a successor for ever.
+    pub single_bursts: bool,
+    /// A flaw: a packet that ends within the last three bursts of its buffer may hang the next
+    /// buffer in the queue.
+    pub late_packet_ends: bool,
+    /// A flaw: if the source's word is wider, a length that is not a multiple of it ends a burst
+    /// early. The interconnect of this model then waits for the rest.
+    pub early_last: bool,
 }
 
 impl Default for AxiDmacBuild {
@@ -116,7 +103,10 @@ impl Default for AxiDmacBuild {
             coherent: true,
             debug: true,
             stream: StreamConfig::default(),
-            flaws: AxiDmacFlaws::ALL,
+            row_ids: true,
+            single_bursts: true,
+            late_packet_ends: true,
+            early_last: true,
         }
     }
 }
@@ -211,19 +201,14 @@ impl AxiDmacModel {
 }
 
 impl SimWindow<AxiDmacModel> {
-    /// As [`open`](AxiDmac::open), but safe: the window's type proves what is behind it.
-    ///
-    /// # Errors
-    /// As [`open`](AxiDmac::open).
+    /// As [`open`](AxiDmac::open), with its errors, but safe: the window's type proves what is
+    /// behind it.
     pub fn driver(self, config: DmacConfig) -> Result<AxiDmac<Self>> {
         // SAFETY: the model is this core, and has one window at a time.
         unsafe { AxiDmac::open(self, config) }
     }
 
-    /// As [`listed`](AxiDmac::listed), and safe as [`driver`](Self::driver).
-    ///
-    /// # Errors
-    /// As [`listed`](AxiDmac::listed).
+    /// As [`listed`](AxiDmac::listed), with its errors, and safe as [`driver`](Self::driver).
     pub fn listed(
         self,
         config: DmacConfig,

@@ -170,7 +170,7 @@ impl AxiDmacModel {
 
     /// Applies the flaws that depend on the length of the transfer, piece or row that begins.
     fn look_at_lengths(&mut self, bus: &mut SimBus<'_>) {
-        let AxiDmacBuild { sides, words: [source_word, destination_word], flaws, .. } = self.build;
+        let AxiDmacBuild { sides, words: [source_word, destination_word], .. } = self.build;
         let Some(active) =
             self.active.filter(|active| active.fetch.is_none() && active.fate == Fate::Good)
         else {
@@ -178,7 +178,7 @@ impl AxiDmacModel {
         };
         let x_length = active.request.x_length;
         let ragged = !(x_length as usize + 1).is_multiple_of(source_word);
-        if flaws.early_last
+        if self.build.early_last
             && sides == [Side::Memory; 2]
             && source_word > destination_word
             && ragged
@@ -189,7 +189,7 @@ impl AxiDmacModel {
         // Each memory side has its own address generator. A packet's length from a stream is known
         // only later.
         let known = sides[0] != Side::Stream;
-        if !flaws.single_bursts
+        if !self.build.single_bursts
             || !known
             || !active.behind
             || !self.is_one_burst(x_length)
@@ -215,7 +215,7 @@ impl AxiDmacModel {
     fn row_ends_a_job(&self, active: &Active) -> bool {
         let is_last = |request: &Request, row: u32| row == request.y_length;
         let mut told = is_last(&active.request, active.row) && !active.follows;
-        if !self.build.flaws.row_ids {
+        if !self.build.row_ids {
             return told;
         }
         let own = (active.row + 1..=active.request.y_length)
@@ -327,7 +327,7 @@ impl AxiDmacModel {
                 let taken = self.stream.take(at_ns, beats.get_mut(..size).unwrap_or_default());
                 ends = taken.last && self.build.sides[0] == Side::Stream;
                 let one_burst = active.total as usize + taken.bytes <= self.burst_bytes();
-                let single = ends && active.behind && one_burst && self.build.flaws.single_bursts;
+                let single = ends && active.behind && one_burst && self.build.single_bursts;
                 // The burst takes another burst's length.
                 let written =
                     if single && bus.rng().bool() { taken.bytes / 2 } else { taken.bytes };
@@ -346,7 +346,7 @@ impl AxiDmacModel {
             let burst_of = |byte: u32| byte as usize / self.burst_bytes();
             let late = burst_of(x_length) - burst_of(active.done.saturating_sub(1)) <= 2
                 && !self.queue.is_empty();
-            self.rewound = self.build.flaws.late_packet_ends && late && bus.rng().bool();
+            self.rewound = self.build.late_packet_ends && late && bus.rng().bool();
             (active.over, active.next_ns) = (Some(report), at_ns + RESPONSE_NS);
         } else if row_ends && !last_row {
             if self.row_ends_a_job(&active) {

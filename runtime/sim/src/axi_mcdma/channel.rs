@@ -43,7 +43,7 @@ struct Fate {
 }
 
 /// A channel of either direction.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Channel {
     /// Its direction, 0 or 1, and its number.
     direction: usize,
@@ -89,29 +89,9 @@ pub(super) enum Step {
 }
 
 impl Channel {
-    pub(super) const fn new(direction: usize, number: usize, length_mask: u32) -> Self {
-        Self {
-            direction,
-            number,
-            length_mask,
-            control: pg288::CR_RESET_VALUE,
-            raised: 0,
-            current: 0,
-            tail: 0,
-            next: 0,
-            has_more: false,
-            queue: Deque::new(),
-            moved: 0,
-            fate: Fate { drawn: false, fails: false, hangs: false, ends_after: None },
-            not_before_ns: 0,
-            posts: None,
-            in_packet: false,
-            first_here: false,
-            dropping: false,
-            rest: false,
-            dropped: 0,
-            irq_at_ns: None,
-        }
+    pub(super) fn new(direction: usize, number: usize, length_mask: u32) -> Self {
+        let control = pg288::CR_RESET_VALUE;
+        Self { direction, number, length_mask, control, ..Self::default() }
     }
 
     pub(super) fn is_busy(&self) -> bool {

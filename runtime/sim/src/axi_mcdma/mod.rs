@@ -25,20 +25,16 @@ const PAIRS: usize = 2;
 const RESET_NS: [u64; 2] = [300, 600];
 
 impl SimWindow<McdmaModel> {
-    /// As [`open`](Mcdma::open), but safe: the window's type proves that the model is behind it.
-    ///
-    /// # Errors
-    /// As [`open`](Mcdma::open).
+    /// As [`open`](Mcdma::open), with its errors, but safe: the window's type proves that the model
+    /// is behind it.
     pub fn core(self) -> Result<Mcdma<Self>> {
         let config = self.ask(McdmaModel::config)?;
         // SAFETY: the model is this core in this configuration, and has one window at a time.
         unsafe { Mcdma::open(self, config) }
     }
 
-    /// As [`open`](McdmaChannel::open), but safe: the window's type proves what is behind it.
-    ///
-    /// # Errors
-    /// As [`open`](McdmaChannel::open).
+    /// As [`open`](McdmaChannel::open), with its errors, but safe: the window's type proves what is
+    /// behind it.
     pub fn channel(self, way: Way, descriptors: CpuBuf) -> Result<McdmaChannel<Self>> {
         let config = self.ask(McdmaModel::config)?;
         // SAFETY: the model is this core in this configuration, and has one window at a time.

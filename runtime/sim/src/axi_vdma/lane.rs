@@ -46,7 +46,7 @@ const fn built(spec: &AxiVdmaSpec) -> usize {
     if spec.address_bits > 32 { 2 * spec.frame_stores } else { spec.frame_stores }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Lane {
     receives: bool,
     control: u32,
@@ -69,24 +69,8 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) const fn new(receives: bool) -> Self {
-        Self {
-            receives,
-            control: 1 << manual::COUNT_SHIFT,
-            status: 0,
-            sizes: [0; 3],
-            high_bank: false,
-            stores: [0; STORES],
-            store: 0,
-            frame: None,
-            halted: true,
-            lags_until_ns: 0,
-            halts_at_ns: None,
-            resets_at_ns: None,
-            line_at_ns: None,
-            mid_frame: false,
-            now_ns: 0,
-        }
+    pub(super) fn new(receives: bool) -> Self {
+        Self { receives, control: 1 << manual::COUNT_SHIFT, halted: true, ..Self::default() }
     }
 
     const fn size(&self, at: usize) -> u32 {

@@ -49,11 +49,8 @@ impl Default for AxiVdmaSpec {
 }
 
 impl SimWindow<AxiVdmaModel> {
-    /// As [`alone`](AxiVdmaChannel::alone), but safe: the window's type proves that the model is
-    /// behind it.
-    ///
-    /// # Errors
-    /// As [`alone`](AxiVdmaChannel::alone).
+    /// As [`alone`](AxiVdmaChannel::alone), with its errors, but safe: the window's type proves
+    /// that the model is behind it.
     pub fn channel(self, side: Side, config: AxiVdmaConfig) -> Result<AxiVdmaChannel<Self>> {
         // SAFETY: the model is this core, and `SimDevice::window` gives one window at a time. If
         // the model has more stores than `config`, it writes at address 0 at worst, where a board
@@ -61,10 +58,8 @@ impl SimWindow<AxiVdmaModel> {
         unsafe { AxiVdmaChannel::alone(self, side, config) }
     }
 
-    /// As [`open`](AxiVdmaCore::open), but safe: the window's type proves what is behind it.
-    ///
-    /// # Errors
-    /// As [`open`](AxiVdmaCore::open).
+    /// As [`open`](AxiVdmaCore::open), with its errors, but safe: the window's type proves what is
+    /// behind it.
     pub fn core(self) -> Result<AxiVdmaCore<Self>> {
         // SAFETY: as in `channel`.
         unsafe { AxiVdmaCore::open(self) }

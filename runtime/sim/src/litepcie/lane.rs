@@ -34,7 +34,7 @@ struct Request {
     bytes: [u8; REQUEST_BYTES],
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Lane {
     reads: bool,
     /// A writer counts a descriptor only when its bytes are in memory.
@@ -62,22 +62,8 @@ impl Request {
 }
 
 impl Lane {
-    pub(super) const fn new(reads: bool, ordered: bool) -> Self {
-        Self {
-            reads,
-            ordered,
-            enabled: false,
-            loop_prog_n: 0,
-            value: [0; 2],
-            table: Deque::new(),
-            moved: 0,
-            count: 0,
-            not_before_ns: 0,
-            pending: Deque::new(),
-            hangs: false,
-            stuck: false,
-            drawn: false,
-        }
+    pub(super) fn new(reads: bool, ordered: bool) -> Self {
+        Self { reads, ordered, ..Self::default() }
     }
 
     pub(super) const fn runs(&self) -> bool {

@@ -15,30 +15,24 @@ use contigo_core::{job::CoreChannel, types::Result};
 use contigo_drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side};
 
 impl SimWindow<LitepcieModel> {
-    /// As [`open`](Litepcie::open), but safe: the window's type proves what is behind it.
-    ///
-    /// # Errors
-    /// As [`open`](Litepcie::open).
+    /// As [`open`](Litepcie::open), with its errors, but safe: the window's type proves what is
+    /// behind it.
     pub fn driver(self, side: Side) -> Result<Litepcie<Self>> {
         let config = self.ask(|model| model.spec.config)?;
         // SAFETY: the model is this card, answers in time, and has one window at a time.
         unsafe { Litepcie::open(self, side, config) }
     }
 
-    /// As [`open`](LitepcieCore::open), but safe: the window's type proves what is behind it.
-    ///
-    /// # Errors
-    /// As [`open`](LitepcieCore::open).
+    /// As [`open`](LitepcieCore::open), with its errors, but safe: the window's type proves what is
+    /// behind it.
     pub fn core(self) -> Result<LitepcieCore<Self>> {
         // SAFETY: the model is this card, answers in time, and has one window at a time.
         unsafe { LitepcieCore::open(self) }
     }
 }
 
-/// As [`channel`](LitepcieCore::channel) of `core`, but safe: its window's type proves the card.
-///
-/// # Errors
-/// As [`channel`](LitepcieCore::channel).
+/// As [`channel`](LitepcieCore::channel) of `core`, with its errors, but safe: its window's type
+/// proves the card.
 pub fn channel(
     core: &LitepcieCore<SimWindow<LitepcieModel>>,
     side: Side,
@@ -79,7 +73,7 @@ impl Default for LitepcieModel {
 }
 
 /// The lanes after a reset: the writer, then the reader.
-const fn lanes(spec: &LitepcieSpec) -> [Lane; 2] {
+fn lanes(spec: &LitepcieSpec) -> [Lane; 2] {
     [Lane::new(false, spec.config.ordered), Lane::new(true, spec.config.ordered)]
 }
 

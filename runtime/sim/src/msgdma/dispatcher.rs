@@ -50,7 +50,7 @@ impl Active {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Dispatcher {
     pub(super) depth: usize,
     control: u32,
@@ -71,22 +71,8 @@ pub(super) struct Dispatcher {
 }
 
 impl Dispatcher {
-    pub(super) const fn new(depth: usize) -> Self {
-        Self {
-            depth,
-            control: 0,
-            irq: false,
-            line_at_ns: None,
-            stopped_on: 0,
-            staged: [0; 8],
-            fifo: Deque::new(),
-            active: None,
-            responses: Deque::new(),
-            busy_since_ns: None,
-            stops_at_ns: None,
-            resets_at_ns: None,
-            sequence: 0,
-        }
+    pub(super) fn new(depth: usize) -> Self {
+        Self { depth, ..Self::default() }
     }
 
     pub(super) const fn sequence(&self) -> u32 {

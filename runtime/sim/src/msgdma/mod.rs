@@ -146,21 +146,17 @@ enum Slave {
 }
 
 impl SimWindow<MsgdmaModel> {
-    /// As [`open`](Msgdma::open), but safe: the window's type proves that the model is behind it.
-    /// If the configuration differs from the model's, only the model misbehaves.
-    ///
-    /// # Errors
-    /// As [`open`](Msgdma::open).
+    /// As [`open`](Msgdma::open), with its errors, but safe: the window's type proves that the
+    /// model is behind it. If the configuration differs from the model's, only the model
+    /// misbehaves.
     pub fn driver(self, config: MsgdmaConfig) -> Result<Msgdma<Self>> {
         // SAFETY: the model is this core, and has one window at a time. The board counts each
         // access outside of the memory that was mapped for it.
         unsafe { Msgdma::open(self, config) }
     }
 
-    /// As [`prefetched`](Msgdma::prefetched), and safe as [`driver`](Self::driver).
-    ///
-    /// # Errors
-    /// As [`prefetched`](Msgdma::prefetched).
+    /// As [`prefetched`](Msgdma::prefetched), with its errors, and safe as
+    /// [`driver`](Self::driver).
     pub fn prefetched(
         self,
         config: MsgdmaConfig,

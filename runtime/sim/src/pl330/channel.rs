@@ -30,8 +30,9 @@ const PREDICTED: u32 = 1 << 20;
 
 /// How and when its next program will end: after this many instructions, or at its first barrier or
 /// its end if these come earlier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Fate {
+    #[default]
     Good,
     /// A read is answered with an error.
     Error(u32),
@@ -69,7 +70,7 @@ pub(super) struct Shared {
     pub(super) room_bytes: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Channel {
     /// CSRn's status field.
     pub(super) status: u32,
@@ -98,28 +99,8 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    pub(super) const fn new() -> Self {
-        Self {
-            status: ddi0424::STOPPED,
-            nonsecure: false,
-            ftr: 0,
-            pc: 0,
-            sar: 0,
-            dar: 0,
-            ccr: 0,
-            lc: [0; 2],
-            awaited: 0,
-            next_at_ns: u64::MAX,
-            executed: 0,
-            fate: Fate::Good,
-            irq_delay_ns: None,
-            buffer: Deque::new(),
-            write: None,
-            lines: [None; LINES],
-            first_store: None,
-            stuck: false,
-            rehearsal: false,
-        }
+    pub(super) fn new() -> Self {
+        Self { status: ddi0424::STOPPED, next_at_ns: u64::MAX, ..Self::default() }
     }
 
     /// Executes DMAGO.

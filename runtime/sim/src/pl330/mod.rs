@@ -44,20 +44,15 @@ const STRIKES_WITHIN: u32 = 40;
 const LATE_NS: u64 = 100_000;
 
 impl SimWindow<Pl330Model> {
-    /// As [`open`](Pl330::open), but safe: the window's type proves that a DMA-330 is behind it.
-    ///
-    /// # Errors
-    /// As [`open`](Pl330::open).
+    /// As [`open`](Pl330::open), with its errors, but safe: the window's type proves that a DMA-330
+    /// is behind it.
     pub fn driver(self, program: CpuBuf) -> Result<Pl330<Self>, Refused<CpuBuf>> {
         // SAFETY: the model is a DMA-330, and `SimDevice::window` gives one window at a time.
         unsafe { Pl330::open(self, program) }
     }
 
-    /// As [`open`](Controller::open), but safe: the window's type proves that a DMA-330 is behind
-    /// it.
-    ///
-    /// # Errors
-    /// As [`open`](Controller::open).
+    /// As [`open`](Controller::open), with its errors, but safe: the window's type proves that a
+    /// DMA-330 is behind it.
     pub fn controller(self) -> Result<Controller<Self>> {
         // SAFETY: as in `driver`.
         unsafe { Controller::open(self) }

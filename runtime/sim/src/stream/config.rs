@@ -45,12 +45,11 @@ pub struct SourceConfig {
 impl Default for SourceConfig {
     /// 4 KiB back to back at 400 MB/s, without end. A reset of the core resets it.
     fn default() -> Self {
-        let (packets, packet_bytes, bytes_per_us, gap_ns) = (u32::MAX, 4096, 400, 0);
         Self {
-            packets,
-            packet_bytes,
-            bytes_per_us,
-            gap_ns,
+            packets: u32::MAX,
+            packet_bytes: 4096,
+            bytes_per_us: 400,
+            gap_ns: 0,
             short_every: None,
             marks_last: true,
             goes_on: false,
@@ -69,11 +68,8 @@ impl SourceConfig {
     }
 
     pub(super) const fn duration_ns(&self, bytes: u64) -> u64 {
-        bytes.saturating_mul(1_000).div_ceil(if self.bytes_per_us == 0 {
-            1
-        } else {
-            self.bytes_per_us
-        })
+        let rate = if self.bytes_per_us == 0 { 1 } else { self.bytes_per_us };
+        bytes.saturating_mul(1_000).div_ceil(rate)
     }
 }
 

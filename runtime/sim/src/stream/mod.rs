@@ -40,7 +40,8 @@ pub struct Taken {
 #[derive(Debug)]
 pub struct SimStream {
     config: StreamConfig,
-    counts: StreamCounts,
+    /// How packets ended, and what the core sent.
+    pub counts: StreamCounts,
     loopback: Loopback,
     source: Source,
 }
@@ -60,12 +61,6 @@ impl SimStream {
             StreamConfig { fifo_bytes: config.fifo_bytes.clamp(1, FIFO_MAX_BYTES), ..config };
         let counts = StreamCounts { sent_hash: FNV_START, ..StreamCounts::default() };
         Self { config, counts, loopback: Loopback::new(), source: Source::new() }
-    }
-
-    /// Returns the stream's counts.
-    #[must_use]
-    pub const fn counts(&self) -> StreamCounts {
-        self.counts
     }
 
     /// Starts a source at `now_ns`, when the core's channel runs. A source that has begun goes on.

@@ -192,16 +192,9 @@ mod tests {
         for _ in 0..300 {
             let short_every = rng.bool().then_some(3);
             let packet_bytes = rng.usize(12..400);
-            let (bytes_per_us, gap_ns, packets) = (rng.u64(1..900), rng.u64(..300), 100);
-            let config = SourceConfig {
-                packets,
-                packet_bytes,
-                bytes_per_us,
-                gap_ns,
-                short_every,
-                marks_last: true,
-                goes_on: false,
-            };
+            let (bytes_per_us, gap_ns) = (rng.u64(1..900), rng.u64(..300));
+            let config = SourceConfig { packets: 100, short_every, ..SourceConfig::default() };
+            let config = SourceConfig { packet_bytes, bytes_per_us, gap_ns, ..config };
             let (mut source, mut counts, mut now_ns) = (Source::new(), StreamCounts::default(), 0);
             let fifo_bytes = rng.usize(64..600);
             source.trigger(0, &config);
@@ -225,8 +218,9 @@ mod tests {
                 (100, 100),
                 "{counts:?}"
             );
-            (all.taken, all.lost, all.cut) =
-                (all.taken + counts.taken, all.lost + counts.lost, all.cut + counts.cut);
+            all.taken += counts.taken;
+            all.lost += counts.lost;
+            all.cut += counts.cut;
         }
         assert!(all.taken > 1_000 && all.lost > 1_000 && all.cut > 100, "{all:?}");
     }

@@ -35,19 +35,15 @@ const ERR_CTRL: usize = 0x000;
 const CTRL0_BITS: u32 = 0xFC;
 
 impl SimWindow<ZdmaModel> {
-    /// As [`simple`](Zdma::simple), but safe: the window's type proves that a channel is behind it.
-    ///
-    /// # Errors
-    /// As [`simple`](Zdma::simple).
+    /// As [`simple`](Zdma::simple), with its errors, but safe: the window's type proves that a
+    /// channel is behind it.
     pub fn simple(self) -> Result<Zdma<Self>> {
         // SAFETY: the model is a ZDMA channel, and `SimDevice::window` gives one window at a time.
         unsafe { Zdma::simple(self) }
     }
 
-    /// As [`linked`](Zdma::linked), but safe: the window's type proves that a channel is behind it.
-    ///
-    /// # Errors
-    /// As [`linked`](Zdma::linked).
+    /// As [`linked`](Zdma::linked), with its errors, but safe: the window's type proves that a
+    /// channel is behind it.
     pub fn linked(self, descriptors: CpuBuf) -> Result<Zdma<Self>, Refused<CpuBuf>> {
         // SAFETY: as in `simple`.
         unsafe { Zdma::linked(self, descriptors) }
@@ -91,10 +87,9 @@ struct Length {
     sum: u64,
 }
 
-impl ZdmaModel {
+impl Default for ZdmaModel {
     /// As after power-on.
-    #[must_use]
-    pub fn new() -> Self {
+    fn default() -> Self {
         let (isr, imr, state, total_bytes) = (0, ug1087::INTERRUPTS, ug1087::DONE, 0);
         let mut model =
             Self { words: [0; WORDS], isr, imr, state, total_bytes, job: None, line_at_ns: None };
@@ -104,7 +99,9 @@ impl ZdmaModel {
         model.set(ug1087::ZDMA_CH_DATA_ATTR, ug1087::DATA_ATTR_RESET);
         model
     }
+}
 
+impl ZdmaModel {
     fn set(&mut self, offset: usize, value: u32) {
         if let Some(word) = self.words.get_mut(offset / 4) {
             *word = value;
@@ -287,12 +284,6 @@ fn burst(from: &Descriptor, to: &Descriptor, limit: u32) -> u32 {
     room.min(from.left).min(to.left).min(limit)
 }
 
-impl Default for ZdmaModel {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 // SAFETY: the model reads and writes only where its registers and the descriptors that these name
 // say, in `copy` and while it is stuck, and reads descriptors there and in `start`. STATUS leaves
 // its busy state in `finish`, or when a job is dropped; after either there is no job, and without
@@ -376,6 +367,6 @@ unsafe impl Model for ZdmaModel {
     }
 
     fn reset(&mut self) {
-        *self = Self::new();
+        *self = Self::default();
     }
 }

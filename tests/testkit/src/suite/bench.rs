@@ -7,7 +7,7 @@ use crate::{
 };
 use contigo::{
     Align, Completion, CpuBuf, DevBuf, Driver, Operand, Pool, Region,
-    sim::{Model, SimBoard, SimConfig, SimDevice, stream::packet},
+    sim::{Faults, Model, SimBoard, SimDevice, stream::packet},
 };
 use fastrand::Rng;
 use std::ops::Range;
@@ -30,11 +30,11 @@ impl<M: Model> Bench<M> {
     pub(super) fn new(
         subject: &impl Subject<Model = M>,
         model: M,
-        config: SimConfig,
+        (seed, faults): (u64, Faults),
         way: Way,
         slots: usize,
     ) -> Verdict<Self> {
-        let board = SimBoard::with(config);
+        let board = SimBoard::with(seed, faults);
         let region = Region::new(board.memory(slots * SLOT_BYTES)?)?;
         let own_bytes = subject.memory_bytes().max(1).next_multiple_of(4096);
         let own = Region::new(board.memory(own_bytes)?)?;

@@ -13,7 +13,7 @@ use crate::{
 };
 use contigo::{
     Completion, DevBuf, Driver, Error, Pool, Queue,
-    sim::{Faults, SimConfig, SimDevice, Struck},
+    sim::{Faults, SimDevice, Struck},
 };
 use fastrand::Rng;
 use std::{collections::VecDeque, ops::Range, time::Duration};
@@ -67,7 +67,7 @@ pub fn faults<S: Subject>(subject: &S, seeds: Range<u64>) -> Verdict<Tally> {
 
 /// The faults of a seed: none, interrupts alone, all that a job recovers from, and a device that
 /// will not stop. No two kinds have one number, so that the board tells them apart
-/// ([`SimBoard::struck`]).
+/// ([`SimCounts::struck`](contigo::sim::SimCounts::struck)).
 const fn faults_of(seed: u64) -> Faults {
     match seed % 4 {
         0 => Faults::NONE,
@@ -78,11 +78,10 @@ const fn faults_of(seed: u64) -> Faults {
 }
 
 fn one<S: Subject>(subject: &S, seed: u64, tally: &mut Tally) -> Verdict {
-    let config = SimConfig { seed, faults: faults_of(seed) };
     let way = if (seed / 4).is_multiple_of(2) { Way::Plain } else { Way::Coherent };
-    let bench = Bench::new(subject, subject.drawn(seed), config, way, SLOTS)?;
+    let bench = Bench::new(subject, subject.drawn(seed), (seed, faults_of(seed)), way, SLOTS)?;
     let verdict = on_bench(subject, seed, &bench, tally);
-    tally.struck = sum(tally.struck, bench.board.struck()?);
+    tally.struck = sum(tally.struck, bench.board.counts().struck);
     let findings = bench.device.model(|model| subject.findings(model))?;
     if findings.is_empty() {
         return verdict;

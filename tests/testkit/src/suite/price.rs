@@ -8,10 +8,7 @@ use crate::{
     conformance::{Failure, Verdict},
     ensure,
 };
-use contigo::{
-    Queue,
-    sim::{Faults, SimConfig},
-};
+use contigo::{Queue, sim::Faults};
 use fastrand::Rng;
 use std::time::Duration;
 
@@ -50,8 +47,7 @@ pub fn per_packet<S: Subject>(
     in_flight: usize,
     rounds: usize,
 ) -> Verdict<Price> {
-    let config = SimConfig { seed: 1, faults: Faults::NONE };
-    let bench = Bench::new(subject, subject.model(), config, way, SLOTS)?;
+    let bench = Bench::new(subject, subject.model(), (1, Faults::NONE), way, SLOTS)?;
     let in_flight = in_flight.min(DEPTH);
     let mut rng = Rng::with_seed(1);
     let seen = || (bench.device.accesses(), bench.region.stats().syncs, bench.own.stats().syncs);

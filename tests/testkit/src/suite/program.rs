@@ -16,7 +16,7 @@ use crate::{
 use contigo::{
     Driver, Error, Mmio, Queue, Result, Wait,
     job::StopProgram,
-    sim::{Faults, Model, SimConfig, SimDevice},
+    sim::{Faults, Model, SimDevice},
 };
 use fastrand::Rng;
 use std::time::Duration;
@@ -70,8 +70,7 @@ pub(super) fn program<S: Subject>(subject: &S) -> Verdict {
 }
 
 fn one<S: Subject>(subject: &S, faults: Faults, cut_us: u32) -> Verdict {
-    let config = SimConfig { seed: 1, faults };
-    let bench = Bench::new(subject, subject.model(), config, Way::Plain, 2 * DEPTH)?;
+    let bench = Bench::new(subject, subject.model(), (1, faults), Way::Plain, 2 * DEPTH)?;
     let (device, mut rng) = (&bench.device, Rng::with_seed(1));
     let told = bench.open(subject, |driver| {
         let program = driver.stop_program();

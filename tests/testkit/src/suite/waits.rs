@@ -13,10 +13,7 @@ use crate::{
     conformance::{Failure, Verdict},
     ensure,
 };
-use contigo::{
-    Queue,
-    sim::{Faults, SimConfig},
-};
+use contigo::{Queue, sim::Faults};
 use fastrand::Rng;
 use std::{collections::VecDeque, time::Duration};
 
@@ -51,8 +48,7 @@ fn jobs<S: Subject>(
     timeout: Duration,
     looks: usize,
 ) -> Verdict {
-    let config = SimConfig { seed: 1, faults: Faults::NONE };
-    let bench = Bench::new(subject, subject.model(), config, way, 2 * DEPTH)?;
+    let bench = Bench::new(subject, subject.model(), (1, Faults::NONE), way, 2 * DEPTH)?;
     let (device, mut rng) = (&bench.device, Rng::with_seed(1));
     bench.open(subject, |driver| {
         let mut queue =

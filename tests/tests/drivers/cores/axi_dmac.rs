@@ -8,7 +8,7 @@ use crate::prelude::*;
 use contigo::{
     drivers::axi_dmac::{AxiDmac, DmacConfig, DmacKind, DmacRows},
     job::Settings,
-    sim::axi_dmac::{AxiDmacBuild, AxiDmacFlaws, AxiDmacModel, Side},
+    sim::axi_dmac::{AxiDmacBuild, AxiDmacModel, Side},
 };
 
 const CONFIG: DmacConfig = DmacConfig {

@@ -55,7 +55,7 @@ impl Subject for AxiDmaJobs {
         AxiDmaModel::new(CoreSpec { sg, length_bits, address_bits, stream, ..CoreSpec::default() })
     }
     fn stream(&self, model: &AxiDmaModel) -> Option<StreamCounts> {
-        Some(model.stream.counts())
+        Some(model.stream.counts)
     }
     fn memory_bytes(&self) -> usize {
         match (self.sg, self.short_lengths) {

@@ -6,7 +6,7 @@ use contigo::{
     drivers::axi_dmac::{DmacConfig, DmacRows},
     sim::{
         SimWindow,
-        axi_dmac::{AxiDmacBuild, AxiDmacFlaws, AxiDmacModel, Side},
+        axi_dmac::{AxiDmacBuild, AxiDmacModel, Side},
         stream::{SourceConfig, StreamConfig, StreamCounts},
     },
 };
@@ -72,7 +72,7 @@ impl Built {
         if matches!(self.rows, Rows::Many) { 2 } else { 8 }
     }
 
-    fn with(&self, flaws: AxiDmacFlaws) -> AxiDmacModel {
+    fn with(&self, base: AxiDmacBuild) -> AxiDmacModel {
         let source = SourceConfig {
             packet_bytes: PACKET_BYTES as usize,
             short_every: Some(5),
@@ -84,7 +84,6 @@ impl Built {
             Kind::Receive => ([Side::Stream, Side::Memory], StreamConfig::source(source, 4096)),
         };
         let (length_align, fifo_bursts) = (if self.words { 8 } else { 1 }, self.fifo_bursts());
-        let flaws = AxiDmacFlaws { single_bursts: flaws.single_bursts && !self.mended, ..flaws };
         let Self { length_bits, fetch_ns, .. } = *self;
         let build = AxiDmacBuild {
             sides,
@@ -93,8 +92,8 @@ impl Built {
             length_align,
             fetch_ns,
             fifo_bursts,
-            flaws,
-            ..AxiDmacBuild::default()
+            single_bursts: base.single_bursts && !self.mended,
+            ..base
         };
         AxiDmacModel::new(build)
     }
@@ -110,15 +109,21 @@ impl Subject for Built {
         self.kind
     }
     fn model(&self) -> AxiDmacModel {
-        self.with(AxiDmacFlaws::ALL)
+        self.with(AxiDmacBuild::default())
     }
     fn drawn(&self, seed: u64) -> AxiDmacModel {
         let mut rng = fastrand::Rng::with_seed(seed);
         let [row_ids, single_bursts, late_packet_ends, early_last] = [(); 4].map(|()| rng.bool());
-        self.with(AxiDmacFlaws { row_ids, single_bursts, late_packet_ends, early_last })
+        self.with(AxiDmacBuild {
+            row_ids,
+            single_bursts,
+            late_packet_ends,
+            early_last,
+            ..AxiDmacBuild::default()
+        })
     }
     fn stream(&self, model: &AxiDmacModel) -> Option<StreamCounts> {
-        Some(model.stream.counts())
+        Some(model.stream.counts)
     }
     fn memory_bytes(&self) -> usize {
         if self.lists { 4096 } else { 0 }

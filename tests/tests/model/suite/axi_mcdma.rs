@@ -7,7 +7,7 @@ use contigo::{
     sim::{
         SimWindow,
         axi_mcdma::{McdmaModel, McdmaSpec},
-        stream::{SimStream, SourceConfig, StreamConfig, StreamCounts},
+        stream::{SourceConfig, StreamConfig, StreamCounts},
     },
 };
 use contigo_exerciser::Limits;
@@ -55,7 +55,7 @@ impl Subject for Channel {
         McdmaModel::new(McdmaSpec { config, streams: [stream; 2] })
     }
     fn stream(&self, model: &McdmaModel) -> Option<StreamCounts> {
-        model.streams.get(1).map(SimStream::counts)
+        model.streams.get(1).map(|stream| stream.counts)
     }
     fn memory_bytes(&self) -> usize {
         4096

@@ -55,7 +55,7 @@ impl Subject for Frames {
         })
     }
     fn stream(&self, model: &AxiVdmaModel) -> Option<StreamCounts> {
-        Some(model.stream.counts())
+        Some(model.stream.counts)
     }
     fn limits(&self) -> Limits {
         Limits { offset_align_bytes: 8, len_align_bytes: FRAME_BYTES, len_max_bytes: FRAME_BYTES }

@@ -42,7 +42,7 @@ impl Subject for Part {
         })
     }
     fn stream(&self, model: &LitepcieModel) -> Option<StreamCounts> {
-        Some(model.stream.counts())
+        Some(model.stream.counts)
     }
     /// The card tells of no error.
     fn tells_failures(&self) -> bool {

@@ -112,7 +112,7 @@ impl Subject for Built {
         self.with(fastrand::Rng::with_seed(seed).bool())
     }
     fn stream(&self, model: &MsgdmaModel) -> Option<StreamCounts> {
-        Some(model.stream.counts())
+        Some(model.stream.counts)
     }
     fn memory_bytes(&self) -> usize {
         if self.1.prefetcher_at.is_some() { 8192 } else { 0 }

@@ -4,7 +4,7 @@
 use super::{See, each_driver, pl330};
 use contigo::{
     Align, Driver, Error, Pool, Queue, Region, Result,
-    sim::{Faults, SimBoard, SimConfig, SimDevice},
+    sim::{Faults, SimBoard, SimDevice},
 };
 use contigo_testkit::suite::{Kind, SLOT_BYTES, Subject, Way};
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
@@ -77,10 +77,8 @@ fn stop<S: Subject>(device: &SimDevice<S::Model>, queue: &mut Jobs<'_, '_>) -> R
 /// for the job's end.
 fn look<S: Subject>(subject: &S, before: Before) -> Result<(), String> {
     let fails = matches!(before, Before::Failed | Before::FailedUnseen);
-    let board = SimBoard::with(SimConfig {
-        seed: 7,
-        faults: Faults { error: if fails { 1000 } else { 0 }, ..Faults::NONE },
-    });
+    let faults = Faults { error: if fails { 1000 } else { 0 }, ..Faults::NONE };
+    let board = SimBoard::with(7, faults);
     let own_bytes = subject.memory_bytes().max(64).next_multiple_of(4096);
     let region = Region::new(board.memory(7 * SLOT_BYTES + own_bytes).unwrap()).unwrap();
     let pool = region.pool(6, SLOT_BYTES).unwrap();

@@ -20,7 +20,7 @@ impl Subject for InMode {
         Kind::Copy
     }
     fn model(&self) -> ZdmaModel {
-        ZdmaModel::new()
+        ZdmaModel::default()
     }
     fn memory_bytes(&self) -> usize {
         self.1

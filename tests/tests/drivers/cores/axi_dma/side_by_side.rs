@@ -198,6 +198,6 @@ fn grouped_interrupts_with_64_in_flight() {
         }
         assert_eq!(queue.end::<1>().job, ended);
     }
-    let counts = device.model(|model| model.stream.counts()).unwrap();
+    let counts = device.model(|model| model.stream.counts).unwrap();
     assert_eq!((counts.sent, counts.sent_bytes), (1_000, 500_500));
 }

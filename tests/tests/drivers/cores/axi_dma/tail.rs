@@ -45,7 +45,7 @@ fn packets_are_sent_before_first_answer() {
             }
             assert!(queue.wait::<2>(Duration::from_micros(200)).unwrap().is_none());
         }
-        assert_eq!(device.model(|model| model.stream.counts().sent).unwrap(), 6, "{address_bits}");
+        assert_eq!(device.model(|model| model.stream.counts.sent).unwrap(), 6, "{address_bits}");
         for _ in 0..6 {
             assert_eq!(queue.end::<2>().bytes, Some(1000));
         }

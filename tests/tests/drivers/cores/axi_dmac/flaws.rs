@@ -4,8 +4,7 @@ use super::*;
 
 /// Mostly one burst of 64 bytes, in every order with longer ones.
 const LENS: [usize; 12] = [8, 60, 64, 200, 3, 1000, 1, 64, 40, 2000, 130, 12];
-/// A core in which jobs of one burst do no harm, and its configuration.
-const MENDED: AxiDmacFlaws = AxiDmacFlaws { single_bursts: false, ..AxiDmacFlaws::ALL };
+/// The configuration of a core in which jobs of one burst do no harm.
 const SINGLE: DmacConfig = DmacConfig { single_bursts: true, ..CONFIG };
 
 type Job = (usize, Option<DmacRows>);
@@ -57,7 +56,7 @@ fn copies_of_one_burst_are_right_beside_others() {
     copies(copier(), CONFIG, false, &jobs);
     copies(copier(), CONFIG, true, &jobs);
     copies(AxiDmacBuild { length_bits: 8, ..copier() }, CONFIG, true, &pieces);
-    copies(AxiDmacBuild { flaws: MENDED, ..copier() }, SINGLE, false, &jobs);
+    copies(AxiDmacBuild { single_bursts: false, ..copier() }, SINGLE, false, &jobs);
     // Lengths are multiples of a source's word that is wider. The other way round any will do.
     copies(AxiDmacBuild { words: [32, 8], ..copier() }, CONFIG, false, &of_lens(&[224], 8));
     copies(AxiDmacBuild { words: [8, 32], ..copier() }, CONFIG, false, &of_lens(&[201], 8));
@@ -107,7 +106,7 @@ fn buffer_that_a_packet_may_end_in_goes_alone() {
     for (packet_bytes, room_bytes) in
         [(300, 7 * 64), (320, 7 * 64), (321, 8 * 64), (4, 3 * 64), (64, 3 * 64)]
     {
-        let build = AxiDmacBuild { flaws: MENDED, ..receiver(packet_bytes) };
+        let build = AxiDmacBuild { single_bursts: false, ..receiver(packet_bytes) };
         let deep = DmacConfig { packet_bytes: u32::try_from(packet_bytes).unwrap(), ..SINGLE };
         let found = [room_bytes, room_bytes + 1]
             .map(|bytes| written(build, deep, bytes) / packet_bytes as u64);
@@ -140,7 +139,7 @@ fn rows(build: AxiDmacBuild, config: DmacConfig, row_bytes: u32, rows: u32) -> R
 #[test]
 fn rows_whose_ends_the_core_mixes_up_are_refused() {
     let (build, small) = (copier(), DmacConfig { fifo_bursts: 8, ..CONFIG });
-    let mended = AxiDmacBuild { flaws: MENDED, ..build };
+    let mended = AxiDmacBuild { single_bursts: false, ..build };
     let deep = AxiDmacBuild { fifo_bursts: 32, ..build };
     let large = DmacConfig { fifo_bursts: 32, ..CONFIG };
     cases! {

@@ -27,7 +27,7 @@ fn packet_without_buffer_is_dropped_counted() {
     assert_eq!(underruns, Some(dropped), "reading clears it, and the driver adds up");
     // The core lets no stream wait.
     cases! {
-        device.model(|model| model.streams[1].counts()).unwrap()
+        device.model(|model| model.streams[1].counts).unwrap()
             => StreamCounts { lost: 0, cut: 0, .. },
     }
 }
