@@ -147,6 +147,7 @@ static const struct contigo_call {
 	{ CONTIGO_UNMASK, true, contigo_unmask },
 	{ CONTIGO_SET_EVENTFD, false, contigo_set_eventfd },
 	{ CONTIGO_RESET, true, contigo_reset },
+	{ CONTIGO_WAIT, false, contigo_wait },
 };
 
 /*

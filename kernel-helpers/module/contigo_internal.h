@@ -169,6 +169,7 @@ struct contigo_file {
 	struct contigo_interrupt interrupt[CONTIGO_MAX_INTERRUPTS];
 	unsigned long masked;	/* a bit for each; set by the handlers */
 	atomic_t pending;	/* those that came since the last read(), a bit for each */
+	atomic_t quiet;		/* those that CONTIGO_WAIT unmasked last: no eventfd, a bit for each */
 	wait_queue_head_t wait;	/* for pending, and gone */
 };
 
@@ -212,6 +213,7 @@ union contigo_arg {
 	struct contigo_stop_sequence stop;
 	struct contigo_unmask unmask;
 	struct contigo_eventfd eventfd;
+	struct contigo_wait wait;
 };
 
 extern const struct file_operations contigo_fops;
@@ -238,6 +240,7 @@ int contigo_mprotect(struct vm_area_struct *vma, unsigned long start, unsigned l
 int contigo_irq_begin(struct contigo_file *file);
 void contigo_irq_end(struct contigo_file *file);
 int contigo_unmask(struct contigo_file *file, union contigo_arg *arg);
+int contigo_wait(struct contigo_file *file, union contigo_arg *arg);
 int contigo_set_eventfd(struct contigo_file *file, union contigo_arg *arg);
 ssize_t contigo_read(struct file *filp, char __user *to, size_t len, loff_t *pos);
 __poll_t contigo_poll(struct file *filp, poll_table *wait);

@@ -39,7 +39,7 @@ static irqreturn_t contigo_irq_handler(int irq, void *data)
 	atomic_or(BIT(i), &file->pending);
 
 	spin_lock_irqsave(&interrupt->lock, flags);
-	if (interrupt->eventfd)
+	if (interrupt->eventfd && !(atomic_read(&file->quiet) & BIT(i)))
 		contigo_eventfd_signal(interrupt->eventfd);
 	spin_unlock_irqrestore(&interrupt->lock, flags);
 	wake_up_interruptible(&file->wait);
@@ -115,19 +115,53 @@ void contigo_irq_end(struct contigo_file *file)
 }
 
 /* With the node's lock: one at a time unmasks. */
-int contigo_unmask(struct contigo_file *file, union contigo_arg *arg)
+static int contigo_unmask_bits(struct contigo_file *file, u32 interrupts)
 {
 	struct contigo_node *node = file->node;
-	u32 interrupts = arg->unmask.interrupts;
 	u32 i;
 
-	if (arg->unmask.reserved || interrupts & ~(BIT(node->interrupts) - 1))
+	if (interrupts & ~(BIT(node->interrupts) - 1))
 		return -EINVAL;
 	for (i = 0; i < node->interrupts; i++) {
 		if (interrupts & BIT(i) && test_and_clear_bit(i, &file->masked))
 			enable_irq(file->interrupt[i].irq);
 	}
 	return 0;
+}
+
+int contigo_unmask(struct contigo_file *file, union contigo_arg *arg)
+{
+	if (arg->unmask.reserved)
+		return -EINVAL;
+	atomic_andnot(arg->unmask.interrupts, &file->quiet);
+	return contigo_unmask_bits(file, arg->unmask.interrupts);
+}
+
+/* Without the node's lock while it sleeps. */
+int contigo_wait(struct contigo_file *file, union contigo_arg *arg)
+{
+	u32 wanted = arg->wait.interrupts;
+	int ret;
+
+	if (!wanted)
+		return -EINVAL;
+	ret = contigo_file_lock(file);
+	if (ret)
+		return ret;
+	atomic_or(wanted, &file->quiet);
+	ret = contigo_unmask_bits(file, wanted);
+	mutex_unlock(&file->node->lock);
+	if (ret)
+		return ret;
+	if (arg->wait.timeout_us)
+		ret = wait_event_interruptible_hrtimeout(file->wait,
+				atomic_read(&file->pending) & wanted || READ_ONCE(file->gone),
+				ns_to_ktime((u64)arg->wait.timeout_us * NSEC_PER_USEC));
+	if (READ_ONCE(file->gone))
+		return -ENODEV;
+	arg->wait.interrupts = atomic_fetch_andnot(wanted, &file->pending) & wanted;
+	/* Not -ERESTARTSYS: the timeout would begin anew with each signal. */
+	return ret && ret != -ETIME && !arg->wait.interrupts ? -EINTR : 0;
 }
 
 int contigo_set_eventfd(struct contigo_file *file, union contigo_arg *arg)

@@ -389,6 +389,21 @@ struct contigo_unmask {
 };
 
 /**
+ * struct contigo_wait - CONTIGO_WAIT: wait for interrupts, in one call
+ * @interrupts: in: a bit for each, at least one; out: which of them came, 0 at the timeout
+ * @timeout_us: at most so long; 0 does not wait
+ *
+ * This is CONTIGO_UNMASK, poll() and read() for @interrupts: one that came earlier and was not read
+ * ends the wait at once, and what is returned here is returned by no read(). An interrupt that was
+ * unmasked here, and not by CONTIGO_UNMASK since, signals no eventfd. EINVAL: a bit that is no
+ * interrupt of the device, or none. EINTR: a signal came; the interrupts are unmasked.
+ */
+struct contigo_wait {
+	__u32 interrupts;
+	__u32 timeout_us;
+};
+
+/**
  * struct contigo_eventfd - CONTIGO_SET_EVENTFD: where an interrupt is signalled, beside read()
  * @interrupt: in: its number
  * @fd: in: an eventfd, or -1 for none
@@ -422,5 +437,6 @@ struct contigo_eventfd {
 #define CONTIGO_UNMASK			_IOW(CONTIGO_IOC, 0x59, struct contigo_unmask)
 #define CONTIGO_SET_EVENTFD		_IOW(CONTIGO_IOC, 0x5A, struct contigo_eventfd)
 #define CONTIGO_RESET			_IO(CONTIGO_IOC, 0x5B)
+#define CONTIGO_WAIT			_IOWR(CONTIGO_IOC, 0x5C, struct contigo_wait)
 
 #endif /* _UAPI_CONTIGO_H */

@@ -39,7 +39,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 // The numbers of `kernel-helpers/uapi/contigo.h`, by the fake's own reading of it.
@@ -175,6 +175,8 @@ struct State {
     masked: u32,
     pending: u32,
     came: u32,
+    /// Bit N: a wait unmasked interrupt N last, whose eventfd is not signalled then.
+    quiet: u32,
     events: Vec<(u32, File)>,
     /// The kernel's end of the open file: a byte to read there is an interrupt that has come.
     bell: Option<UnixStream>,
@@ -251,6 +253,32 @@ impl FakeDevNode {
         let mut state = self.lock();
         state.pending |= 1 << number;
         state.ring();
+    }
+
+    /// `CONTIGO_WAIT`.
+    fn wait(&self, file: &Fd, interrupts: u32, timeout_us: u32) -> Result<u32, i32> {
+        let file = file.owner::<DevNodeFile>().unwrap_or_else(|| panic!("a contigo device's file"));
+        let deadline = Instant::now() + Duration::from_micros(timeout_us.into());
+        let mut state = self.lock();
+        refused(&state, "ioctl(CONTIGO_WAIT)")?;
+        if interrupts == 0 || interrupts >> self.config.interrupts != 0 {
+            return Err(libc::EINVAL);
+        }
+        state.quiet |= interrupts;
+        state.masked &= !interrupts;
+        state.log.push(Event::Unmasked(interrupts));
+        state.ring();
+        while state.came & interrupts == 0 && !state.taken_away && Instant::now() < deadline {
+            drop(state);
+            std::thread::sleep(Duration::from_micros(100));
+            state = self.lock();
+        }
+        let came = state.came & interrupts;
+        state.came &= !came;
+        if came != 0 && state.came == 0 {
+            let _ = (&file.bell).read(&mut [0; 64]);
+        }
+        if state.taken_away { Err(libc::ENODEV) } else { Ok(came) }
     }
 
     /// Which interrupts are masked.
@@ -367,7 +395,7 @@ impl State {
                 let _ = bell.write(&[0]);
             }
             for (number, event) in &mut self.events {
-                if now & 1 << *number != 0 {
+                if now & !self.quiet & 1 << *number != 0 {
                     let _ = event.write(&1_u64.to_ne_bytes());
                 }
             }
@@ -390,6 +418,7 @@ const fn name(request: &Request<'_>) -> &'static str {
         Request::Unmask(_) => "ioctl(CONTIGO_UNMASK)",
         Request::SetEventFd { .. } => "ioctl(CONTIGO_SET_EVENTFD)",
         Request::Reset => "ioctl(CONTIGO_RESET)",
+        Request::Wait { .. } => "ioctl(CONTIGO_WAIT)",
     }
 }
 
@@ -468,6 +497,10 @@ unsafe impl DevNodeKernel for FakeDevNode {
 
     fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<(), i32> {
         assert!(file.owner::<DevNodeFile>().is_some(), "a contigo device's call");
+        if let Request::Wait { interrupts, timeout_us, came } = request {
+            *came = self.wait(file, interrupts, timeout_us)?;
+            return Ok(());
+        }
         while matches!(request, Request::SetEventFd { .. }) && self.held.load(Ordering::Acquire) {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -552,6 +585,7 @@ unsafe impl DevNodeKernel for FakeDevNode {
                     return Err(libc::EINVAL);
                 }
                 state.masked &= !interrupts;
+                state.quiet &= !interrupts;
                 state.log.push(Event::Unmasked(interrupts));
                 state.ring();
             }
@@ -570,6 +604,7 @@ unsafe impl DevNodeKernel for FakeDevNode {
                 state.kept.clear();
                 state.log.push(Event::Reset);
             }
+            Request::Wait { .. } => return Err(libc::ENOTTY),
         }
         Ok(())
     }

@@ -54,6 +54,7 @@ fn expected() -> Vec<(&'static str, u64)> {
         ("CONTIGO_SYNC", code::SYNC as u64),
         ("CONTIGO_ARM", code::ARM as u64),
         ("CONTIGO_UNMASK", code::UNMASK as u64),
+        ("CONTIGO_WAIT", code::WAIT as u64),
         ("CONTIGO_SET_EVENTFD", code::SET_EVENTFD as u64),
         ("CONTIGO_RESET", code::RESET as u64),
         ("CONTIGO_ALLOC", code::ALLOC as u64),
@@ -75,6 +76,7 @@ fn expected() -> Vec<(&'static str, u64)> {
     all.extend(layout!("contigo_stop_sequence", StopSequence, count reserved ptr));
     all.extend(layout!("contigo_unmask", Unmask, interrupts reserved));
     all.extend(layout!("contigo_eventfd", EventFd, interrupt fd));
+    all.extend(layout!("contigo_wait", WaitFor, interrupts timeout_us));
     all
 }
 

@@ -93,6 +93,7 @@ structure!(/** `struct contigo_stop_sequence`. */ StopSequence, 16, {
     count: u32, reserved: u32, ptr: u64,
 });
 structure!(/** `struct contigo_unmask`. */ Unmask, 8, { interrupts: u32, reserved: u32 });
+structure!(/** `struct contigo_wait`. */ WaitFor, 8, { interrupts: u32, timeout_us: u32 });
 structure!(/** `struct contigo_eventfd`. */ EventFd, 8, { interrupt: u32, fd: i32 });
 
 /// The request codes: `_IO`, `_IOW`, `_IOWR` of `CONTIGO_IOC` (0xC1), as a C program prints them on
@@ -100,6 +101,7 @@ structure!(/** `struct contigo_eventfd`. */ EventFd, 8, { interrupt: u32, fd: i3
 pub(crate) mod code {
     use super::{
         Alloc, DmaBits, EventFd, Export, Import, Release, Segments, StopSequence, Sync, Unmask,
+        WaitFor,
     };
     use nix::{
         request_code_none, request_code_readwrite, request_code_write, sys::ioctl::ioctl_num_type,
@@ -124,6 +126,8 @@ pub(crate) mod code {
     pub(crate) const SET_EVENTFD: ioctl_num_type =
         request_code_write!(IOC, 0x5A, size_of::<EventFd>());
     pub(crate) const RESET: ioctl_num_type = request_code_none!(IOC, 0x5B);
+    pub(crate) const WAIT: ioctl_num_type =
+        request_code_readwrite!(IOC, 0x5C, size_of::<WaitFor>());
 
     const _: () = assert!(
         GET_INFO == 0xC150
@@ -142,5 +146,6 @@ pub(crate) mod code {
             && UNMASK == 0x4008_C159
             && SET_EVENTFD == 0x4008_C15A
             && RESET == 0xC15B
+            && WAIT == 0xC008_C15C
     );
 }

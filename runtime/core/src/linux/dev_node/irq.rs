@@ -22,8 +22,8 @@ use spin::Once;
 pub(super) type Events = [Once<Fd>; MAX_INTERRUPTS];
 
 /// One interrupt of a contigo device: [`DevNode::irq`](crate::linux::dev_node::DevNode::irq). The
-/// kernel masks it when it comes, so each wait unmasks it first. A wait is three system calls, as
-/// on a [`UioIrq`](crate::linux::device::UioIrq).
+/// kernel masks it when it comes, so each wait unmasks it first. A wait is one system call
+/// (`CONTIGO_WAIT`), where a [`UioIrq`](crate::linux::device::UioIrq) needs three.
 ///
 /// It is `AsFd`, for poll(2) and event loops, in the same order as there: [`arm`](Self::arm) first,
 /// then poll, then sleep. The descriptor is the contigo device's own where the device has one
@@ -180,12 +180,17 @@ impl Wait for DevNodeIrq {
     }
 
     fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
-        self.unmask()?;
-        match self.file().wait_readable(timeout_us) {
-            Ok(true) => self.take(),
-            Ok(false) => Ok(()),
-            Err(errno) => Err(os("ppoll(/dev/contigo/)", errno)),
+        let mut came = 0;
+        let ask = Request::Wait { interrupts: 1 << self.interrupt, timeout_us, came: &mut came };
+        self.dev_node
+            .0
+            .kernel
+            .ioctl(&self.dev_node.0.file, ask)
+            .map_err(|errno| os("ioctl(CONTIGO_WAIT)", errno))?;
+        if came != 0 {
+            self.interrupts.fetch_add(1, Ordering::Relaxed);
         }
+        Ok(())
     }
 
     fn arm_irq(&self) -> Result<Option<i32>, Error> {

@@ -3,7 +3,7 @@
 
 use super::abi::{
     self, Alloc, DmaBits, EventFd, Export, Import, Info, Release, SegmentAt, Segments, Step,
-    SyncRange, Unmask,
+    SyncRange, Unmask, WaitFor,
 };
 use crate::{
     linux::os::{
@@ -17,6 +17,7 @@ use core::{ffi::c_void, ptr};
 use nix::{
     errno::Errno,
     libc::{self, EACCES, EBUSY, ENOENT, EPERM, O_DIRECTORY, O_NONBLOCK, O_RDONLY, O_RDWR},
+    sys::ioctl::ioctl_num_type,
 };
 
 /// One ioctl of the module. Arrays are passed as slices: their length and their address are filled
@@ -50,6 +51,12 @@ pub enum Request<'r> {
         event: &'r Fd,
     },
     Reset,
+    /// Returns those of `interrupts` that came; 0 at the timeout, or after a signal.
+    Wait {
+        interrupts: u32,
+        timeout_us: u32,
+        came: &'r mut u32,
+    },
 }
 
 /// The calls of a [`DevNode`](super::DevNode) to the kernel. `RealDevNode` makes them; a test
@@ -216,6 +223,18 @@ unsafe impl DevNodeKernel for RealDevNode {
             }
             // SAFETY: it takes no argument.
             Request::Reset => unsafe { call(fd, abi::code::RESET, ptr::null_mut()) },
+            Request::Wait { interrupts, timeout_us, came } => {
+                let mut wait = WaitFor { interrupts, timeout_us };
+                // SAFETY: as above.
+                let waited = unsafe { call_once(fd, abi::code::WAIT, (&raw mut wait).cast()) };
+                match waited {
+                    Ok(()) => *came = wait.interrupts,
+                    // Called again, it would wait for the whole time again.
+                    Err(libc::EINTR) => *came = 0,
+                    Err(errno) => return Err(errno),
+                }
+                Ok(())
+            }
             Request::Sync(ranges) => {
                 let ptr = ranges.as_ptr().expose_provenance() as u64;
                 let mut sync = abi::Sync { count: count(ranges.len())?, reserved: 0, ptr };
@@ -255,14 +274,15 @@ fn dev_nodes() -> u32 {
 ///
 /// # Safety
 /// `argument` is what the request reads and writes.
-unsafe fn call(
-    fd: i32,
-    request: nix::sys::ioctl::ioctl_num_type,
-    argument: *mut c_void,
-) -> Result<(), i32> {
-    sysfs::retry(|| {
-        // SAFETY: the caller's promise.
-        let result = unsafe { libc::ioctl(fd, request, argument) };
-        if result < 0 { Err(Errno::last_raw()) } else { Ok(()) }
-    })
+unsafe fn call(fd: i32, request: ioctl_num_type, argument: *mut c_void) -> Result<(), i32> {
+    // SAFETY: the caller's promise.
+    sysfs::retry(|| unsafe { call_once(fd, request, argument) })
+}
+
+/// # Safety
+/// As [`call`].
+unsafe fn call_once(fd: i32, request: ioctl_num_type, argument: *mut c_void) -> Result<(), i32> {
+    // SAFETY: the caller's promise.
+    let result = unsafe { libc::ioctl(fd, request, argument) };
+    if result < 0 { Err(Errno::last_raw()) } else { Ok(()) }
 }
