@@ -39,6 +39,7 @@ pub(crate) mod code {
     pub(crate) const UNMASK: u32 = 0x4008_C159;
     pub(crate) const SET_EVENTFD: u32 = 0x4008_C15A;
     pub(crate) const RESET: u32 = 0xC15B;
+    pub(crate) const WAIT: u32 = 0xC008_C15C;
 }
 
 /// `CONTIGO_ALLOC_*`.
@@ -242,6 +243,13 @@ impl RawDevNode {
 
     pub(crate) fn unmask(&self, interrupts: u32) -> Result<(), Errno> {
         self.numbers(code::UNMASK, interrupts, 0)
+    }
+
+    /// Which of `interrupts` came; none at the end of the limit.
+    pub(crate) fn wait(&self, interrupts: u32, limit_us: u32) -> Result<u32, Errno> {
+        let mut argument = [interrupts, limit_us];
+        // SAFETY: it takes 8 bytes.
+        unsafe { self.call(code::WAIT, argument.as_mut_ptr().cast()) }.map(|()| argument[0])
     }
 
     pub(crate) fn set_eventfd(&self, interrupt: u32, fd: i32) -> Result<(), Errno> {

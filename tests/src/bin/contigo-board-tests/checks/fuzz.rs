@@ -38,7 +38,7 @@ const CMA_KB: u64 = 2_048;
 const LIMIT: Duration = Duration::from_secs(240);
 
 /// The calls of `kernel-helpers/uapi/contigo.h`.
-const CODES: [u32; 12] = [
+const CODES: [u32; 13] = [
     code::GET_INFO,
     code::SET_DMA_BITS,
     code::ALLOC,
@@ -51,6 +51,7 @@ const CODES: [u32; 12] = [
     code::UNMASK,
     code::SET_EVENTFD,
     code::RESET,
+    code::WAIT,
 ];
 /// One call in so many is none of them, but mmap(), read() or poll().
 const OTHERS: u8 = 12;
@@ -194,6 +195,7 @@ impl Hands {
             4 => self.start() + at + self.rng.usize(..8),
             _ => self.start(),
         };
+        self.limit_wait(request, argument);
         // SAFETY: the kernel may write into the arena, of which no reference is alive. An
         // inaccessible page lies behind it, and the kernel refuses every other address that is
         // given here.
@@ -203,6 +205,18 @@ impl Hands {
             self.keep_exported(request, argument);
         } else {
             debug_assert_ne!(Errno::last(), Errno::UnknownErrno);
+        }
+    }
+
+    /// A wait ends soon: its limit is the second word of its argument.
+    fn limit_wait(&self, request: u32, argument: usize) {
+        let arena = self.start()..self.start() + ARENA_BYTES - 8;
+        if request == code::WAIT && arena.contains(&argument) {
+            // SAFETY: four bytes of the arena, of which no reference is alive.
+            unsafe {
+                let limit = self.map.start().add(argument - arena.start + 4).cast::<u32>();
+                limit.write_unaligned(limit.read_unaligned().min(POLL_US as u32));
+            }
         }
     }
 
@@ -265,7 +279,7 @@ impl Hands {
             code::IMPORT => [words(some.cast_unsigned(), self.rng.u32(..3)), 0, 0],
             code::GET_SEGMENTS => [words(handle, self.rng.u32(..3)), words(count, 0), array],
             code::SYNC | code::ARM => [words(count, 0), array, 0],
-            code::UNMASK => [random(&mut self.rng, 0..3), 0, 0],
+            code::UNMASK | code::WAIT => [random(&mut self.rng, 0..3), 0, 0],
             code::SET_EVENTFD => [words(self.rng.u32(..3), some.cast_unsigned()), 0, 0],
             _ => [0; 3],
         };

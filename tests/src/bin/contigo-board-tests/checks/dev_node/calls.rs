@@ -10,7 +10,8 @@ use nix::sys::mman::{MapFlags, ProtFlags};
 use nix::sys::{signal::Signal, wait::WaitStatus};
 use nix::{errno::Errno, libc};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::{fs::File, io::Read, thread::sleep, time::Duration};
+use std::time::{Duration, Instant};
+use std::{fs::File, io::Read, thread::sleep};
 
 /// EBUSY for a second file, for another process, and as long as a child or a mapping holds it.
 pub(crate) fn exclusive(subject: &Subject) -> Verdict {
@@ -82,6 +83,8 @@ pub(crate) fn interrupts(subject: &Subject) -> Verdict {
     refused("a read of nothing", dev_node.read(4), Errno::EAGAIN)?;
     refused("a read of 3 bytes", dev_node.read(3), Errno::EINVAL)?;
     refused("unmasking what it has not", dev_node.unmask(1 << count), Errno::EINVAL)?;
+    refused("waiting for what it has not", dev_node.wait(1 << count, 0), Errno::EINVAL)?;
+    refused("waiting for nothing", dev_node.wait(0, 0), Errno::EINVAL)?;
     let mut event = must("eventfd", eventfd())?;
     let null = must("/dev/null", File::open("/dev/null"))?;
     for (what, interrupt, fd, errno) in [
@@ -119,9 +122,18 @@ pub(crate) fn interrupts(subject: &Subject) -> Verdict {
         must("read", dev_node.read(4))?;
         ensure(signalled(&mut event).is_some(), "the eventfd was not signalled again")?;
         acknowledge();
+        // The same in one call, which signals no eventfd.
+        registers.write(RAISE, 1);
+        same(&in_round("which one a wait tells"), must("wait", dev_node.wait(1, 1_000_000))?, 1)?;
+        acknowledge();
+        let begun = Instant::now();
+        same(&in_round("after no interrupt"), must("wait", dev_node.wait(1, 20_000))?, 0)?;
+        ensure(begun.elapsed() >= Duration::from_millis(20), "a wait ended before its limit")?;
+        same(&in_round("events after a wait"), dev_node.poll(0), 0)?;
+        same(&in_round("signals of the eventfd after a wait"), signalled(&mut event), None)?;
         must("unmask", dev_node.unmask(1))?;
     }
-    Ok("seen by poll, by read and by an eventfd; masked when taken".into())
+    Ok("seen by poll, by read, by an eventfd and by a wait; masked when taken".into())
 }
 
 fn eventfd() -> Result<File, Errno> {

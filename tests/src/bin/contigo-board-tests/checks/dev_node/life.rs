@@ -212,6 +212,7 @@ pub(crate) fn taken(subject: &Subject) -> Verdict {
     refused("IMPORT", dev_node.import(&buffer, 0), Errno::ENODEV)?;
     refused("RESET", dev_node.reset(), Errno::ENODEV)?;
     refused("UNMASK", dev_node.unmask(1), Errno::ENODEV)?;
+    refused("WAIT", dev_node.wait(1, 1_000_000), Errno::ENODEV)?;
     refused("read", dev_node.read(4), Errno::ENODEV)?;
     refused("mmap", dev_node.map(), Errno::ENODEV)?;
     unbound.bind()?;
