@@ -94,7 +94,7 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
             .map_err(|failure| failure.before(format_args!("{step} steps before the end")))?;
     }
     let World { mut tally, stream, held, forgotten, .. } = world;
-    let (dry, lost) = device.model(|model| (model.underruns(), model.stream.counts().lost))?;
+    let (dry, lost) = device.model(|model| (model.underruns(), model.stream.counts.lost))?;
     let told = stream.counts().underruns;
     ensure!(told <= dry, "{told} underruns are told of {dry}");
     for (what, count) in [("dry", told), ("lost", lost)] {
