@@ -11,7 +11,6 @@ mod tree;
 use cases::{BROKEN, EXAMPLES, Example};
 use contigo_cross::boards::{Board, Overlay};
 use contigo_cross::{cache_dir::CacheDir, targets::ARMV7};
-use contigo_testkit::emulated;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{error::Error, fs, process::Command};
@@ -80,7 +79,7 @@ fn newest_source(test: &str) -> Outcome<Option<PathBuf>> {
     let lacks = "no kernel source in the cache: cargo lab kernel".to_owned();
     let why = missing().or_else(|| newest.is_none().then_some(lacks));
     if let Some(why) = &why {
-        emulated::skipped(&format!("overlays::{test}"), why);
+        contigo_testkit::skipped(&format!("overlays::{test}"), why);
     }
     Ok(newest.filter(|_| why.is_none()))
 }
@@ -226,7 +225,7 @@ fn base(board: &Board, tree: &str, source: &Path, scratch: &Path) -> Outcome<Opt
 #[test]
 fn every_overlay_compiles_and_has_a_case() -> Outcome {
     if let Some(why) = missing() {
-        emulated::skipped("overlays::every_overlay_compiles", &why);
+        contigo_testkit::skipped("overlays::every_overlay_compiles", &why);
         return Ok(());
     }
     let scratch = TempDir::new()?;
@@ -284,7 +283,7 @@ fn every_overlay_applies_to_the_kernels_trees() -> Outcome {
         "an example of no board"
     );
     for series in lacking {
-        emulated::skipped(
+        contigo_testkit::skipped(
             "overlays::every_overlay_applies",
             &format!("linux-source-{series} is not in the cache"),
         );
@@ -319,7 +318,7 @@ fn every_engine_fits_the_binding() -> Outcome {
     let bin = CacheDir::open()?.path().join("dtschema-2026.9/bin");
     if !bin.with_file_name("whole").is_file() {
         let why = "no dtschema in the cache: kernel-helpers/bindings/check";
-        emulated::skipped(&format!("overlays::{NAME}"), why);
+        contigo_testkit::skipped(&format!("overlays::{NAME}"), why);
         return Ok(());
     }
     let (scratch, mut trees) = (TempDir::new()?, Vec::new());
@@ -403,7 +402,7 @@ fn the_udev_rules_are_rules() -> Outcome {
         .output()
         .is_ok_and(|output| output.status.success());
     if !able {
-        emulated::skipped("overlays::the_udev_rules_are_rules", "no udevadm verify here");
+        contigo_testkit::skipped("overlays::the_udev_rules_are_rules", "no udevadm verify here");
         return Ok(());
     }
     let rules = root().join("kernel-helpers/udev/60-contigo.rules");

@@ -11,7 +11,7 @@
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::{collections::BTreeMap, fs, io::Write, os::unix::fs::PermissionsExt};
+use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt};
 use tempfile::TempDir;
 use toml::{Table, Value};
 
@@ -204,8 +204,8 @@ fn release_of_wrong_tree_says_what_to_do() {
         && git(tree.path(), &["add", "-A"])
         && git(tree.path(), &["commit", "-qm", "All"]);
     if !committed {
-        let why = "SKIPPED: release_of_wrong_tree_says_what_to_do: git is not here";
-        return writeln!(std::io::stderr(), "{why}").unwrap();
+        let test = "publishing::release_of_wrong_tree_says_what_to_do";
+        return contigo_testkit::skipped(test, "git is not here");
     }
     let ends = |args: &[&str], code: i32, text: &str| {
         let output = script(tree.path(), "cross/packaging/release", args);

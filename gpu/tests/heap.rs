@@ -13,7 +13,7 @@ use contigo_gpu::{
     opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule},
     vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule},
 };
-use contigo_testkit::emulated::skipped;
+use contigo_testkit::skipped;
 use std::time::Duration;
 
 #[path = "vulkan/shaders.rs"]

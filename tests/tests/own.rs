@@ -176,6 +176,6 @@ fn apps_leave_the_process_as_it_was() {
             drop(block);
             many("huge pages", || (HugeTlb::new(1).unwrap(), None));
         }
-        Err(why) => emulated::skipped("own::huge_pages", &why.to_string()),
+        Err(why) => contigo_testkit::skipped("own::huge_pages", &why.to_string()),
     }
 }

@@ -84,7 +84,7 @@ fn succeeds(command: &mut Command) -> String {
 
 /// Skips the test that runs, whose thread the harness names after it.
 fn skip(why: &str) {
-    emulated::skipped(thread::current().name().unwrap_or("examples"), why);
+    contigo_testkit::skipped(thread::current().name().unwrap_or("examples"), why);
 }
 
 /// Skips a test without one of these tools.

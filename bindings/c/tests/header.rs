@@ -75,10 +75,10 @@ fn the_header_is_up_to_date() {
 fn compiles(compiler: &str, language: &str, standard: &str) {
     let name = format!("header::compiles({compiler} {standard})");
     if let Some(why) = emulated::why() {
-        return emulated::skipped(&name, &why);
+        return contigo_testkit::skipped(&name, &why);
     }
     if Command::new(compiler).arg("--version").output().is_err() {
-        return emulated::skipped(&name, "there is no such compiler here");
+        return contigo_testkit::skipped(&name, "there is no such compiler here");
     }
     let output = Command::new(compiler)
         .args([standard, "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"])

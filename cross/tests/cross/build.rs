@@ -63,7 +63,7 @@ fn static_is_static() -> Outcome {
     machine.program("bin/arm-linux-gnueabihf-gcc", "")?;
     if !contigo_cross::targets::ARMV7.static_libc().is_file() {
         let why = "libc6-dev-armhf-cross is not installed";
-        contigo_testkit::emulated::skipped("build::static_is_static", why);
+        contigo_testkit::skipped("build::static_is_static", why);
         return Ok(());
     }
     machine.builds(ARMV7.0, &program(ARMV7.1, None, false))?;

@@ -2,7 +2,6 @@
 //! them, debhelper gets what it needs, and a run that fails leaves nothing.
 
 use super::machine::{AARCH64, ARMV7, Machine, Outcome, Run, X86_64, program};
-use contigo_testkit::emulated;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -21,7 +20,7 @@ fn machine(test: &str) -> Result<Option<Machine>, Box<dyn Error>> {
         return Ok(Some(machine));
     }
     let why = "make, dtc, readelf or python3 is not installed";
-    emulated::skipped(&format!("package::{test}"), why);
+    contigo_testkit::skipped(&format!("package::{test}"), why);
     Ok(None)
 }
 
@@ -200,7 +199,7 @@ fn machine_for_debs(test: &str) -> Result<Option<Machine>, Box<dyn Error>> {
     if machine.link(&["date"])? {
         return Ok(Some(machine));
     }
-    emulated::skipped(&format!("package::{test}"), "date is not installed");
+    contigo_testkit::skipped(&format!("package::{test}"), "date is not installed");
     Ok(None)
 }
 

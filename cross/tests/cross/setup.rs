@@ -3,7 +3,6 @@
 
 use super::machine::{AARCH64, ARMV7, Machine, Outcome, Run};
 use contigo_cross::targets;
-use contigo_testkit::emulated;
 use nix::unistd::Uid;
 use std::{error::Error, fs, os::unix::fs::PermissionsExt, process::Command};
 
@@ -174,7 +173,7 @@ fn deb(
 fn with_debs(test: &str, version: &str) -> Result<Option<(Machine, String)>, Box<dyn Error>> {
     let machine = without_std()?;
     if !machine.link(&["dpkg", "dpkg-deb", "tar", "rm", "sh"])? {
-        emulated::skipped(&format!("setup::{test}"), "no dpkg here");
+        contigo_testkit::skipped(&format!("setup::{test}"), "no dpkg here");
         return Ok(None);
     }
     let said = Command::new("dpkg").arg("--print-architecture").output()?.stdout;

@@ -21,7 +21,6 @@ use contigo_gpu::{
     opencl::{Log, OpenClGpu, OpenClMemory},
     vulkan::{VulkanGpu, VulkanMemory},
 };
-use contigo_testkit::emulated;
 use products::{OPERAND_BYTES, products};
 use std::{path::Path, process::Command};
 
@@ -44,7 +43,7 @@ fn here<G>(test: &str, opened: Result<G, Error>) -> Option<G> {
             | Error::Argument { .. }
             | Error::Gpu { .. }),
         ) => {
-            emulated::skipped(test, &error.to_string());
+            contigo_testkit::skipped(test, &error.to_string());
             None
         }
         Err(error) => panic!("{error}"),
@@ -85,7 +84,7 @@ fn the_spirv_is_what_the_source_compiles_to() {
     let said = String::from_utf8_lossy(&output.stderr);
     match output.status.code() {
         Some(0) => {}
-        Some(3) => emulated::skipped(NAME, said.trim()),
+        Some(3) => contigo_testkit::skipped(NAME, said.trim()),
         _ => panic!("{}\n{said}", output.status),
     }
 }

@@ -12,7 +12,7 @@ use std::{
     env,
     fmt::Write as _,
     fs,
-    io::{ErrorKind, Write as _, stderr},
+    io::{ErrorKind, Write as _},
     path::Path,
     process::{Command, Stdio},
 };
@@ -192,7 +192,7 @@ fn said(test: &str, script: &str) -> Option<Vec<Vec<String>>> {
     let mut tclsh = match Command::new("tclsh").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
     {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            let _ = writeln!(stderr(), "SKIPPED: {test}: tclsh is not here (Debian: tcl)");
+            contigo_testkit::skipped(test, "tclsh is not here (Debian: tcl)");
             return None;
         }
         started => started.unwrap(),

@@ -83,7 +83,7 @@ fn program(folder: &Path, name: &str, more: &[&str]) -> PathBuf {
 fn no_compiler(test: &str) -> bool {
     let missing = Command::new(compiler()).arg("--version").output().is_err();
     if missing {
-        emulated::skipped(test, &format!("{} is not here", compiler()));
+        contigo_testkit::skipped(test, &format!("{} is not here", compiler()));
     }
     missing
 }

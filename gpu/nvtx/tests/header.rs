@@ -35,7 +35,7 @@ fn headers(test: &str) -> Vec<PathBuf> {
         None if found.is_empty() => nvidia::NOT_HERE.into(),
         None => return found,
     };
-    emulated::skipped(&format!("nvtx header::{test}"), &why);
+    contigo_testkit::skipped(&format!("nvtx header::{test}"), &why);
     Vec::new()
 }
 

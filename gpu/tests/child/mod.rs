@@ -24,7 +24,7 @@ fn this_test() -> String {
 
 /// Says that this thread's test was skipped, and why.
 pub(crate) fn skipped(why: &str) {
-    emulated::skipped(&this_test(), why);
+    contigo_testkit::skipped(&this_test(), why);
 }
 
 /// This thread's test again, in which [`is_child`] is true.

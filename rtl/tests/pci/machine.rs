@@ -235,6 +235,6 @@ pub(crate) fn of_gates(model: &str, interrupt: u32) -> Option<Machine> {
     let refused = program(&["--model", model, "--socket", "/nowhere"]).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(1) && said.contains(missing.trim()), "{said}");
-    println!("SKIPPED: {}: {}", thread::current().name().unwrap_or("pci"), missing.trim());
+    contigo_testkit::skipped(thread::current().name().unwrap_or("pci"), missing.trim());
     None
 }

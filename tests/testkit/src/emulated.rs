@@ -17,7 +17,6 @@ use std::{
     env,
     ffi::OsString,
     fs,
-    io::Write,
     os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
     process::Command,
@@ -65,14 +64,10 @@ pub fn finds_no_more(because: &str) -> bool {
     let emulated = emulator().is_some();
     if emulated {
         let thread = std::thread::current();
-        skipped(thread.name().unwrap_or("a test"), &format!("an emulator runs it, and {because}"));
+        crate::skipped(
+            thread.name().unwrap_or("a test"),
+            &format!("an emulator runs it, and {because}"),
+        );
     }
     emulated
-}
-
-/// Says that `test` was skipped, and why, past the test runner's capture: the line is seen also
-/// where the test passes.
-pub fn skipped(test: &str, why: &str) {
-    // In one piece, for tests run side by side; and a write that fails is no failure of the test.
-    let _ = std::io::stderr().write_all(format!("skipped: {test}: {why}\n").as_bytes());
 }

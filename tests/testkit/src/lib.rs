@@ -51,7 +51,11 @@ mod rounds;
 #[cfg(feature = "fakes")]
 pub mod scripted;
 #[cfg(feature = "fakes")]
+mod skipped;
+#[cfg(feature = "fakes")]
 pub mod suite;
 
 #[cfg(feature = "fakes")]
 pub use rounds::rounds;
+#[cfg(feature = "fakes")]
+pub use skipped::{skipped, take_skipped};

@@ -132,12 +132,12 @@ fn headers(test: &str) -> Vec<PathBuf> {
         None => {
             for version in VERSIONS.iter().filter(|version| of_cuda(version, &found).is_none()) {
                 let test = format!("cuda header::{test}, CUDA {version}");
-                emulated::skipped(&test, nvidia::NOT_HERE);
+                contigo_testkit::skipped(&test, nvidia::NOT_HERE);
             }
             return found;
         }
     };
-    emulated::skipped(&format!("cuda header::{test}"), &why);
+    contigo_testkit::skipped(&format!("cuda header::{test}"), &why);
     Vec::new()
 }
 

@@ -21,7 +21,7 @@ fn the_driver_has_all_functions_and_finds_no_gpu() {
     if env::var_os(CHILD).is_some() {
         return println!("answer: {:?}", Cuda::load().map(|cuda| cuda.version()));
     }
-    let skip = |why: &str| emulated::skipped(&format!("cuda {NAME}"), why);
+    let skip = |why: &str| contigo_testkit::skipped(&format!("cuda {NAME}"), why);
     if let Some(why) = nvidia::may_have_a_gpu() {
         return skip(&why);
     }

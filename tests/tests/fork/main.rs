@@ -74,7 +74,7 @@ fn stays_with_the_parent(what: &str) {
 
 /// QEMU's user mode takes the advice, and keeps it to itself.
 fn skipped(test: &str) -> bool {
-    emulated::why().inspect(|why| emulated::skipped(&format!("fork::{test}"), why)).is_some()
+    emulated::why().inspect(|why| contigo_testkit::skipped(&format!("fork::{test}"), why)).is_some()
 }
 
 #[test]

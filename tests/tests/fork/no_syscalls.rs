@@ -316,7 +316,7 @@ fn can_be_shown_here(test: &str) -> Option<()> {
     match ended {
         WaitStatus::Exited(_, DONE) => {}
         WaitStatus::Exited(_, NO_SECCOMP) => {
-            emulated::skipped(test, &no_seccomp());
+            contigo_testkit::skipped(test, &no_seccomp());
             return None;
         }
         other => panic!("{other:?}"),
@@ -334,7 +334,7 @@ fn can_be_shown_here(test: &str) -> Option<()> {
             Some(())
         }
         WaitStatus::Signaled(_, Signal::SIGSYS, _) => {
-            emulated::skipped(test, "this machine's clock is not answered by the vDSO");
+            contigo_testkit::skipped(test, "this machine's clock is not answered by the vDSO");
             None
         }
         other => panic!("{other:?}"),
@@ -366,9 +366,10 @@ fn a_system_call_is_the_end_of_the_child() {
         exit(DONE)
     });
     match ended {
-        WaitStatus::Exited(_, NO_SECCOMP) => {
-            emulated::skipped("no_syscalls::a_system_call_is_the_end_of_the_child", &no_seccomp())
-        }
+        WaitStatus::Exited(_, NO_SECCOMP) => contigo_testkit::skipped(
+            "no_syscalls::a_system_call_is_the_end_of_the_child",
+            &no_seccomp(),
+        ),
         other => assert!(
             matches!(other, WaitStatus::Signaled(_, Signal::SIGSYS, _)) && told.is_empty(),
             "{other:?}"
@@ -419,7 +420,7 @@ fn none_in_a_queue_and_a_stream() {
 fn none_on_huge_pages() {
     let Some(()) = can_be_shown_here("no_syscalls::none_on_huge_pages") else { return };
     if let Err(why) = HugeTlb::new(1) {
-        return emulated::skipped("no_syscalls::none_on_huge_pages", &why.to_string());
+        return contigo_testkit::skipped("no_syscalls::none_on_huge_pages", &why.to_string());
     }
     let ended = in_child(|report| {
         // On arm64 the caches are maintained here, by instructions; on a PC every master snoops.

@@ -102,7 +102,7 @@ fn the_gpu_is_the_bus_master() {
     let harness = OnGpu::new();
     let gpu = match &harness.master {
         Ok(master) => master.gpu,
-        Err(why) => return contigo_testkit::emulated::skipped("the_gpu_is_the_bus_master", why),
+        Err(why) => return contigo_testkit::skipped("the_gpu_is_the_bus_master", why),
     };
     let region = Region::new(CudaHost::allocate(gpu, 4096, Align::DLPACK).unwrap()).unwrap();
     let mut byte = [1];

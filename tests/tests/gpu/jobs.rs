@@ -13,7 +13,7 @@ use contigo::{
 };
 use contigo_gemm8::cuda::Gemm8Module;
 use contigo_gemm8::{Gemm, Output};
-use contigo_testkit::emulated::skipped;
+use contigo_testkit::skipped;
 use std::{env, fs, thread, time::Duration};
 
 const LIMIT: Duration = Duration::from_secs(10);

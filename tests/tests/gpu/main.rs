@@ -19,7 +19,7 @@ mod products;
 mod raw;
 
 use contigo::cuda::{Cuda, Gpu};
-use contigo_testkit::emulated::skipped;
+use contigo_testkit::skipped;
 use std::{
     io::{self, Write as _},
     sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},

@@ -9,7 +9,7 @@ use std::fs;
 #[test]
 fn it_is_recognised_where_it_is_and_nowhere_else() {
     let Ok(kernel) = fs::read_to_string("/proc/sys/kernel/arch") else {
-        return emulated::skipped(
+        return contigo_testkit::skipped(
             "emulated::it_is_recognised",
             "this kernel does not name its architecture",
         );

@@ -68,7 +68,7 @@ fn ready(test: &str, pages: usize) -> Option<MutexGuard<'static, ()>> {
     } else {
         return Some(guard);
     };
-    emulated::skipped(&format!("hugetlb::{test}"), &why);
+    contigo_testkit::skipped(&format!("hugetlb::{test}"), &why);
     None
 }
 
@@ -156,7 +156,7 @@ fn a_block_is_pinned_until_its_owner_drops_it() {
     let before = pinned();
     let block = HugeTlb::new(2 * HugeTlb::PAGE_BYTES).unwrap();
     if !block.is_pinned() {
-        return emulated::skipped(
+        return contigo_testkit::skipped(
             "hugetlb::a_block_is_pinned_until_its_owner_drops_it",
             "this kernel gives this process no io_uring",
         );
@@ -250,7 +250,7 @@ fn ordinary_user_is_told_of_hidden_address() {
         let why = format!(
             "not root, who gives up being it; this user got {status} (42 hidden, 43 no huge pages)"
         );
-        emulated::skipped("hugetlb::ordinary_user_is_told_of_hidden_address", &why);
+        contigo_testkit::skipped("hugetlb::ordinary_user_is_told_of_hidden_address", &why);
         assert!(status == 42 || status == 43);
     }
 }
@@ -264,7 +264,7 @@ fn more_than_is_reserved_is_enomem() {
         .unwrap_or(0);
     let there = meminfo("HugePages_Free:") + surplus;
     if emulated::why().is_some() || meminfo("Hugepagesize:") != 2048 || there >= MAX_PAGES {
-        return emulated::skipped(
+        return contigo_testkit::skipped(
             "hugetlb::more_than_is_reserved_is_enomem",
             "an emulator runs it, or the huge page is not of 2 MiB, or enough can be had",
         );

@@ -3,10 +3,7 @@
 //! kernel they are tested on the lab's boards.
 
 use contigo::{Bus, Device, Error, Mmio, Port, Wait, linux::device::UioIrq};
-use contigo_testkit::{
-    emulated,
-    fake_devices::{FakeDevices, as_nobody},
-};
+use contigo_testkit::fake_devices::{FakeDevices, as_nobody};
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::stat::Mode,
@@ -277,7 +274,7 @@ fn what_the_kernel_uses_is_left_to_it() {
         let refused = Error::Denied { what: "a PCI function", errno: libc::EACCES, fix };
         assert_eq!(as_nobody(|| tree.open_pci(EDU).map(drop)), Err(refused));
     } else {
-        emulated::skipped(
+        contigo_testkit::skipped(
             "pci::what_the_kernel_uses_is_left_to_it",
             "without root, every file here is this user's own",
         );

@@ -6,10 +6,7 @@ use contigo::{
     hw::{Wired, poll_until},
     linux::device::Registers,
 };
-use contigo_testkit::{
-    emulated,
-    fake_devices::{FakeDevices, as_nobody},
-};
+use contigo_testkit::fake_devices::{FakeDevices, as_nobody};
 use std::{cell::Cell, fs, os::unix::fs::PermissionsExt, time::Duration};
 
 const PORT: Port = Port {
@@ -207,7 +204,7 @@ fn an_ordinary_user_needs_the_files_rights() {
     if nix::unistd::geteuid().is_root() {
         assert_eq!(as_nobody(|| tree.find("dma").map(drop)), Err(refused));
     } else {
-        emulated::skipped(
+        contigo_testkit::skipped(
             "uio::an_ordinary_user_needs_the_files_rights",
             "without root, every file here is this user's own",
         );

@@ -18,7 +18,6 @@ use contigo::{
 };
 use contigo_testkit::{
     direct::DirectSync as _,
-    emulated,
     fake_dev_node::{self, DevNodeConfig, FakeDevNode},
     fake_dma_heap::{FakeHeap, HEAP, Pages},
     fake_u_dma_buf::{Config, FakeUDmaBuf},
@@ -37,7 +36,9 @@ fn none_on_huge_pages() {
     let board = board();
     match HugeTlb::new(1) {
         Ok(block) => drop(block),
-        Err(why) => return emulated::skipped("no_heap::none_on_huge_pages", &why.to_string()),
+        Err(why) => {
+            return contigo_testkit::skipped("no_heap::none_on_huge_pages", &why.to_string());
+        }
     }
     none_on("hugetlb", &board, wide(&board), true, || OnBoard::new(&board, HugeTlb::new(2 << 20)?));
 }

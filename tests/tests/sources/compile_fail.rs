@@ -86,7 +86,7 @@ fn each_program_is_refused_for_its_own_reason() {
     let is_same = version.split(' ').nth(1) == Some(RUSTC);
     if !is_same {
         let why = format!("they are rustc {RUSTC}'s; here is {version}");
-        emulated::skipped("compile_fail: the texts of the errors", why.trim());
+        contigo_testkit::skipped("compile_fail: the texts of the errors", why.trim());
     }
     let libraries = ["contigo", "contigo_gemm8"].map(|name| (name, library(name)));
     let files = files();

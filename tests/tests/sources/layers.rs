@@ -2,7 +2,7 @@
 //! circle; here it has none to print, and finds one that is made for it. It needs Python 3 and git.
 
 use super::root;
-use contigo_testkit::emulated::skipped;
+use contigo_testkit::skipped;
 use std::{
     fs,
     path::Path,

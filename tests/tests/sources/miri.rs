@@ -140,13 +140,12 @@ fn miri_finds_no_undefined_behaviour() {
         Ok("1") => SHORT,
         Ok("all") => ALL,
         _ => {
-            return say(
-                "skipped: Miri on the core; CONTIGO_MIRI=1 asks for it, or CONTIGO_MIRI=all",
-            );
+            let why = "CONTIGO_MIRI=1 asks for it, or CONTIGO_MIRI=all";
+            return contigo_testkit::skipped("sources::miri", why);
         }
     };
     if let Some(why) = missing() {
-        return say(&format!("skipped: Miri on the core; {why}"));
+        return contigo_testkit::skipped("sources::miri", &why);
     }
     let folder = tempfile::tempdir().unwrap();
     // Both models at once: a test that Miri reads has one thread. Cargo builds each set for the

@@ -84,7 +84,10 @@ fn expected() -> Vec<(&'static str, u64)> {
 fn the_header_says_the_same() {
     const NAME: &str = "uapi::the_header_says_the_same";
     if let Some(why) = emulated::why() {
-        return emulated::skipped(NAME, &format!("the compiler is not for this processor: {why}"));
+        return contigo_testkit::skipped(
+            NAME,
+            &format!("the compiler is not for this processor: {why}"),
+        );
     }
     let header =
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel-helpers/uapi/contigo.h"));
@@ -105,7 +108,7 @@ fn the_header_says_the_same() {
         .arg(&source)
         .output()
     else {
-        return emulated::skipped(NAME, "there is no C compiler (cc) here");
+        return contigo_testkit::skipped(NAME, "there is no C compiler (cc) here");
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 #[test]
 fn commands_have_the_tools_options() {
     if emulated::why().is_some() {
-        return emulated::skipped(
+        return contigo_testkit::skipped(
             "docs::commands_have_the_tools_options",
             "the help is the same there",
         );

@@ -426,7 +426,10 @@ fn log_opens_no_file_its_reader_may_not() {
     fs::OpenOptions::new().write(true).open(&other).unwrap().set_len(256 << 20).unwrap();
     refused(&named(&other), &["another build"]);
     if chown(&log, Some(1000), None).is_err() {
-        return emulated::skipped("log::a_log_has_no_file_opened", "only root gives a file away");
+        return contigo_testkit::skipped(
+            "log::a_log_has_no_file_opened",
+            "only root gives a file away",
+        );
     }
     refused(
         &contigo(&[], &log),

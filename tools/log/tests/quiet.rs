@@ -131,7 +131,7 @@ fn no_heap_and_no_system_call() {
     }
     if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == NO_SECCOMP {
         let why = emulated::why().unwrap_or_else(|| "this kernel has no seccomp".to_owned());
-        return emulated::skipped("quiet::no_heap_and_no_system_call", &why);
+        return contigo_testkit::skipped("quiet::no_heap_and_no_system_call", &why);
     }
     assert!(
         libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == DONE,

@@ -135,7 +135,7 @@ fn a_signal_handlers_event_is_there_or_counted() {
 fn a_child_of_fork_logs_nothing() {
     if let Some(why) = emulated::why() {
         // It answers 0 to MADV_WIPEONFORK, and wipes nothing.
-        return emulated::skipped("ring::a_child_of_fork_logs_nothing", &why);
+        return contigo_testkit::skipped("ring::a_child_of_fork_logs_nothing", &why);
     }
     let (path, _one) = log();
     defmt::info!("the parent says {=u32}", 1);

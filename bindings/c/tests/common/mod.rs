@@ -7,7 +7,6 @@ mod board;
 pub(crate) use board::Board;
 use contigo::dlpack::abi::DlManagedTensorVersioned;
 use contigo_c::*;
-use contigo_testkit::emulated;
 use core::{
     ffi::{CStr, c_void},
     mem, ptr,
@@ -18,7 +17,7 @@ pub(crate) const SLOT: usize = 4096;
 
 /// Skips the test that runs, whose thread the harness names after it.
 pub(crate) fn skip(why: &str) {
-    emulated::skipped(thread::current().name().unwrap_or("a test"), why);
+    contigo_testkit::skipped(thread::current().name().unwrap_or("a test"), why);
 }
 
 /// The text of this thread's last refusal.

@@ -18,7 +18,6 @@ use contigo::{
     sim::{SimBoard, SimSpec},
 };
 use contigo_gemm8::{Gemm, Gemm8, SimGemm8};
-use contigo_testkit::emulated;
 use core::time::Duration;
 use fastrand::Rng;
 use std::{path::Path, process::Command};
@@ -101,12 +100,12 @@ fn ptx(test: &str, argument: &str) {
     let Ok(output) =
         Command::new("python3").arg(Path::new(CRATE).join("kernels/ptx")).arg(argument).output()
     else {
-        return emulated::skipped(test, "python3 is not here");
+        return contigo_testkit::skipped(test, "python3 is not here");
     };
     let said = String::from_utf8_lossy(&output.stderr);
     match output.status.code() {
         Some(0) => {}
-        Some(3) => emulated::skipped(test, said.trim()),
+        Some(3) => contigo_testkit::skipped(test, said.trim()),
         _ => panic!("{}\n{said}", output.status),
     }
 }

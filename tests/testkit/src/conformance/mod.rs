@@ -202,9 +202,7 @@ fn first_of<H: Harness>(harness: &H, base: BaseAddr) -> DevAddr {
 pub fn report(backend: &str, check: &str, verdict: Verdict) {
     match verdict {
         Ok(()) => {}
-        Err(Failure::Skipped(why)) => {
-            crate::emulated::skipped(&format!("{backend}::{check}"), &why)
-        }
+        Err(Failure::Skipped(why)) => crate::skipped(&format!("{backend}::{check}"), &why),
         Err(Failure::Wrong(what)) => panic!("{backend}::{check}: {what}"),
     }
 }

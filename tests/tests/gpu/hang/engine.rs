@@ -8,7 +8,7 @@ use contigo::{
 };
 use contigo_gemm8::cuda::Gemm8Module;
 use contigo_gemm8::{Gemm, Output};
-use contigo_testkit::emulated::skipped;
+use contigo_testkit::skipped;
 use std::{
     ptr::NonNull,
     sync::{atomic::Ordering, mpsc},

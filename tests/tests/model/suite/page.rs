@@ -2,7 +2,7 @@
 
 use super::{See, each_driver};
 use contigo_testkit::{
-    emulated::skipped,
+    skipped,
     suite::{Price, Subject, Way, per_packet},
 };
 use std::{env, fmt::Write as _, fs, path::Path};

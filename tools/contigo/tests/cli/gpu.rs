@@ -1,7 +1,6 @@
 //! GPUs, on a driver that stands in for NVIDIA's, and on NVIDIA's own without a GPU.
 
 use super::{Answer, HELD_OUT, Outcome, Run, promised};
-use contigo_testkit::emulated;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -52,7 +51,7 @@ fn the_same_digits_through_vulkan_and_opencl() -> Outcome {
         let run = Run::of(&["demo", "--memory", memory, "--json"])?;
         let absent = ["cannot be loaded", "there is no such", "ordinal", "number"];
         if run.status() != Some(0) && absent.iter().any(|why| run.stderr().contains(why)) {
-            emulated::skipped(
+            contigo_testkit::skipped(
                 "cli::gpu::the_same_digits_through_vulkan_and_opencl",
                 &format!("{memory}: {}", run.stderr().trim()),
             );
@@ -106,7 +105,7 @@ fn nvidia_driver_without_gpu_is_told_so() -> Outcome {
     if let Some(why) =
         nvidia::may_have_a_gpu().or_else(|| drivers.is_empty().then(|| nvidia::NOT_HERE.into()))
     {
-        emulated::skipped("cli::gpu::nvidia_driver_without_gpu_is_told_so", &why);
+        contigo_testkit::skipped("cli::gpu::nvidia_driver_without_gpu_is_told_so", &why);
         return Ok(());
     }
     let _node = NoNode::new();

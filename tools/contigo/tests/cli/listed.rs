@@ -1,7 +1,6 @@
 //! The lists of memory and of boards, and what they say of huge pages.
 
 use super::{Outcome, Run};
-use contigo_testkit::emulated;
 use serde_json::{Value, json};
 
 #[test]
@@ -44,7 +43,7 @@ fn huge_pages_work_or_say_what_is_missing() -> Outcome {
     let run = Run::of(&["demo", "--memory", "hugetlb", "--images", "10", "--json"])?;
     if run.status() != Some(0) {
         let why = format!("hugetlb: {}", run.stderr().trim_end());
-        emulated::skipped("cli::listed::huge_pages_work_or_say_what_is_missing", &why);
+        contigo_testkit::skipped("cli::listed::huge_pages_work_or_say_what_is_missing", &why);
         run.refuses("contigo: --memory hugetlb: ");
         return Ok(());
     }

@@ -55,7 +55,7 @@ fn count(lines: &[String], verb: &str, name: &str) -> usize {
 #[test]
 fn a_tool_hears_each_job_of_the_demo() -> Outcome {
     if let Some(why) = emulated::why() {
-        emulated::skipped("cli nvtx", &why);
+        contigo_testkit::skipped("cli nvtx", &why);
         return Ok(());
     }
     let images = 20;

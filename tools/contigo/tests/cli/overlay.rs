@@ -1,7 +1,6 @@
 //! A block design: its table, its JSON, its overlay for the device tree, and files that are none.
 
 use super::{Answer, Outcome, Run};
-use contigo_testkit::emulated;
 use serde_json::{Value, json};
 use std::{fs, process::Command};
 
@@ -142,7 +141,7 @@ fn compiled(file: &str, more: &[&str]) -> Answer<(String, String)> {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(output.status.success() && said.is_empty(), "{said}");
         }
-        Err(error) => emulated::skipped("cli::overlay::compiled", &format!("dtc: {error}")),
+        Err(error) => contigo_testkit::skipped("cli::overlay::compiled", &format!("dtc: {error}")),
     }
     Ok((fs::read_to_string(source)?, run.stderr()))
 }

@@ -211,7 +211,7 @@ fn run(page: &Page, folder: &Path, command: &str) -> Outcome {
             });
             match Command::new("dtc").args(rest).current_dir(folder).output() {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    emulated::skipped(
+                    contigo_testkit::skipped(
                         &format!("pages::{}: {command}", page.board),
                         "dtc is not here",
                     );
