@@ -165,8 +165,8 @@ fn list(machine: &Machine, json: bool) -> Result<(), Failure> {
     }
     if entries.is_empty() {
         return output::text(
-            "no reset line is here: no GPIO chip in /dev, and no device that the kernel module \
-             contigo devices",
+            "no reset line is here: no GPIO chip in /dev, and no device of the kernel module \
+             contigo",
         );
     }
     let mut table = output::table(&["line", "chip", "name", "used by"]);

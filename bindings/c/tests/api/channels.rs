@@ -3,7 +3,9 @@
 
 use crate::common::*;
 use contigo_c::*;
+use contigo_testkit::{barrier::Barrier, rounds};
 use core::{ffi::CStr, ptr};
+use std::thread;
 
 const TIMEOUT_US: u32 = 100_000;
 
@@ -98,5 +100,39 @@ fn one_engine_per_channel_or_whole_device() {
     refused(try_engine(&options), CONTIGO_E_UNKNOWN_SETTING, "setting");
     ok(contigo_device_close(zdma));
     ok(contigo_port_close(other_port));
+    shared.close();
+}
+
+#[test]
+fn four_threads_have_a_channel_each() {
+    let (shared, all) = (Shared::new(&sim_options()), Barrier::new(4));
+    let settings = [c"channel=0", c"channel=1", c"channel=2", c"channel=3"];
+    thread::scope(|scope| {
+        for (number, settings) in (1..).zip(settings) {
+            let (shared, all) = (&shared, &all);
+            scope.spawn(move || {
+                for round in 0..rounds(20) {
+                    let engine = open_engine(&shared.options(settings));
+                    let slots = [(); 2].map(|()| shared.board.take());
+                    all.wait();
+                    for value in 0..10 {
+                        let value = number * 10 + value;
+                        fill(slots[0], value);
+                        let operands = slots.map(|buf| part(buf, SLOT));
+                        let job = start_job(engine, &operands, &[]);
+                        ok(wait(job, TIMEOUT_US));
+                        assert_eq!(
+                            bytes(slots[1]),
+                            [value; SLOT],
+                            "round {round} of channel {number}"
+                        );
+                    }
+                    release(slots);
+                    // The first one's opening and the last one's end, at once.
+                    ok(contigo_engine_close(engine));
+                }
+            });
+        }
+    });
     shared.close();
 }

@@ -306,6 +306,21 @@ fn devices_that_fail_give_the_buffers_back() {
     }
 }
 
+/// The text has the address.
+#[test]
+fn a_fault_says_where_the_core_was() {
+    let board = Board::with(&contigo_sim_options { error: 1_000, ..sim_options() });
+    let device = sim_device(board.sim, c"axi_cdma");
+    let engine = open_engine(&engine_options(c"axi_cdma", device, board.port, board.region));
+    let operands = board.operands();
+    let job = start_job(engine, &operands, &[]);
+    refused(wait(job, 500), CONTIGO_E_FAULT_AT, "(bus address 0x");
+    release_all(&operands);
+    ok(contigo_engine_close(engine));
+    ok(contigo_device_close(device));
+    board.close();
+}
+
 #[test]
 fn stuck_device_keeps_buffers_until_reset() {
     let board = Board::with(&contigo_sim_options { stuck: 1_000, ..sim_options() });

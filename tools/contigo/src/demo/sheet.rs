@@ -192,3 +192,36 @@ impl DrawTarget for Canvas {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(answer: u8) -> Picture {
+        Picture { pixels: [INK.cast_signed(); PIXELS], label: 3, answer }
+    }
+
+    fn has(canvas: &Canvas, colour: Rgb888) -> bool {
+        canvas.dots.chunks_exact(3).any(|dot| dot == [colour.r(), colour.g(), colour.b()])
+    }
+
+    #[test]
+    fn only_wrong_answers_are_red() {
+        assert!(!has(&draw("all right", &[picture(3)]), WRONG));
+        assert!(has(&draw("one wrong", &[picture(3), picture(8)]), WRONG));
+    }
+
+    #[test]
+    fn it_grows_with_the_images_up_to_a_limit() {
+        let pictures = vec![picture(3); MAX_IMAGES + 50];
+        let full = draw("many", pictures.get(..MAX_IMAGES).unwrap_or_default()).size;
+        assert_eq!(draw("too many", &pictures).size, full);
+        assert!(draw("none", &[]).size.height < full.height);
+    }
+
+    #[test]
+    fn ink_covers_paper() {
+        assert_eq!((shade(0, PAPER), shade(16, PAPER), shade(127, PAPER)), (PAPER, TEXT, TEXT));
+        assert_eq!(shade(-1, PAPER), PAPER);
+    }
+}
