@@ -12,15 +12,11 @@ mod ports;
 use cores::{CORES, Core};
 use kept::Kept;
 
-use std::{
-    env,
-    fmt::Write,
-    fs,
-    hash::{DefaultHasher, Hash, Hasher},
-    io,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs, io};
 
 /// Verilator's part of a core is split into files of about so many operations, so that two
 /// processors have work.

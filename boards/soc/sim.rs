@@ -28,7 +28,8 @@ pub const WIDE_COHERENT: Port = Port { name: "sim-wide-coherent", coherent: true
 #[cfg(test)]
 mod tests {
     use super::{ACP, HP0};
-    use contigo::{Port, sim::SimBoard};
+    use contigo::Port;
+    use contigo::sim::SimBoard;
 
     #[test]
     fn they_are_the_runtime_s_own_but_for_the_bus() {

@@ -3,17 +3,13 @@
 //! Programs see the tables that a test makes of these folders (`tests/boards.rs`). An error here is
 //! a sentence for the person who adds a board.
 
-use crate::{
-    failure::Result,
-    targets::{self, Target},
-};
+use crate::failure::Result;
+use crate::targets::{self, Target};
 use anyhow::{Context, bail};
 use serde::Deserialize;
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// The file that makes a folder a board.
 const DESCRIPTION: &str = "board.toml";

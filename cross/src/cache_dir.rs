@@ -4,22 +4,15 @@
 //! `$CONTIGO_CACHE`, else `$XDG_CACHE_HOME/contigo`, else `~/.cache/contigo`. All of it may be
 //! deleted at any time when nothing runs.
 
-use crate::{
-    failure::{Failure, Result},
-    interrupt,
-    terminal::Step,
-};
-use nix::{
-    errno::Errno,
-    fcntl::{Flock, FlockArg},
-};
-use std::{
-    env,
-    fs::{self, File},
-    path::{Path, PathBuf},
-    thread,
-    time::Duration,
-};
+use crate::failure::{Failure, Result};
+use crate::interrupt;
+use crate::terminal::Step;
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, thread};
 use tempfile::TempDir;
 
 /// Between two tries for a lock that another run holds.

@@ -8,28 +8,19 @@ mod follow;
 
 pub use follow::Follow;
 
-use crate::{
-    failure::{Failure, Result},
-    interrupt, packages, pdeathsig,
-    terminal::Step,
-};
-use nix::{
-    sys::{
-        signal::{Signal, kill, killpg},
-        statvfs::statvfs,
-    },
-    unistd::Pid,
-};
-use std::{
-    ffi::{OsStr, OsString},
-    fs::{self, File},
-    io,
-    os::unix::process::{CommandExt, ExitStatusExt},
-    path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use crate::failure::{Failure, Result};
+use crate::terminal::Step;
+use crate::{interrupt, packages, pdeathsig};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::statvfs::statvfs;
+use nix::unistd::Pid;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use std::{io, thread};
 use tempfile::NamedTempFile;
 
 /// A program that is asked to end has folders and mounts to clean up.

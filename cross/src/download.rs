@@ -7,18 +7,14 @@
 
 mod backports;
 
-use crate::{
-    cache_dir::CacheDir,
-    command::{Tool, last_lines},
-    failure::{Failure, Result},
-    packages,
-};
-use std::{
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-    time::{Duration, SystemTime},
-};
+use crate::cache_dir::CacheDir;
+use crate::command::{Tool, last_lines};
+use crate::failure::{Failure, Result};
+use crate::packages;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 /// Package lists are read anew when they are older: kernels are updated about weekly.

@@ -1,11 +1,9 @@
 //! The errors that end a command: one line that says what to do, then, where there is one, the end
 //! of a log.
 
-use std::{
-    io::{self, ErrorKind, Write},
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
 use thiserror::Error;
 
 /// The result of everything that may fail here. [`Failure`] is inside where a caller may want to

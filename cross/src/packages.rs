@@ -1,10 +1,8 @@
 //! Which Debian package has a program, for errors that say what to install.
 
 use crate::failure::{Failure, Result};
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use std::env;
+use std::path::{Path, PathBuf};
 
 /// Programs whose package has another name, or that a reader would not guess.
 const PROVIDERS: &[(&str, &str)] = &[

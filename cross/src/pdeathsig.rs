@@ -4,8 +4,11 @@
 )]
 //! A child that does not outlive this program, however this program ends.
 
-use nix::{sys::prctl, sys::signal::Signal};
-use std::{io, os::unix::process::CommandExt, process::Command};
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// The kernel ends the child when the thread that started it is gone, a `kill -9` of this program
 /// included.

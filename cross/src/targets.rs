@@ -1,6 +1,7 @@
 //! The processors of the boards, and what building and testing for them needs on this machine.
 
-use crate::{failure::Result, packages::Need};
+use crate::failure::Result;
+use crate::packages::Need;
 use std::path::PathBuf;
 
 /// One processor, as Rust, Debian and QEMU name it.

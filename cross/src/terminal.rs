@@ -3,19 +3,16 @@
 //! its end.
 
 use crate::failure::Result;
-use comfy_table::{ContentArrangement, Table, presets::UTF8_BORDERS_ONLY};
+use comfy_table::presets::UTF8_BORDERS_ONLY;
+use comfy_table::{ContentArrangement, Table};
 use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde::Serialize;
-use std::{
-    fmt::Display,
-    io::{self, ErrorKind, Write},
-    sync::{
-        LazyLock,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Between two pictures of the spinner.
 const TICK: Duration = Duration::from_millis(120);

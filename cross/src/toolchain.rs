@@ -5,19 +5,14 @@ mod debian;
 
 pub use debian::{Installed, host_architecture, make};
 
-use crate::{
-    cache_dir::CacheDir,
-    command::Tool,
-    failure::{Failure, Result},
-    packages::{self, Need},
-    targets::Target,
-};
-use std::{
-    env,
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-};
+use crate::cache_dir::CacheDir;
+use crate::command::Tool;
+use crate::failure::{Failure, Result};
+use crate::packages::{self, Need};
+use crate::targets::Target;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 /// Variables for a program that is started, by name.
 pub type Variables = Vec<(OsString, OsString)>;

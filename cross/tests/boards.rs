@@ -9,8 +9,9 @@
 )]
 
 use contigo_cross::boards::Board;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::{env, fmt::Write, fs};
+use std::{env, fs};
 use tempfile::TempDir;
 
 const HEAD: &str =

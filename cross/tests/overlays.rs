@@ -10,10 +10,13 @@ mod tree;
 
 use cases::{BROKEN, EXAMPLES, Example};
 use contigo_cross::boards::{Board, Overlay};
-use contigo_cross::{cache_dir::CacheDir, targets::ARMV7};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::targets::ARMV7;
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{error::Error, fs, process::Command};
+use std::process::Command;
 use tempfile::TempDir;
 use tree::{check_blocks, check_engines, coherent, named, property, read};
 

@@ -9,9 +9,11 @@
 )]
 
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt};
 use tempfile::TempDir;
 use toml::{Table, Value};
 

@@ -2,13 +2,13 @@
 //! jobs that do not end.
 
 use contigo::{Error, Result};
-use core::{
-    mem,
-    sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
-};
+use core::mem;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::time::Duration;
 use spin::{Mutex, MutexGuard};
-use std::{sync::OnceLock, thread, time::Instant};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Instant;
 
 /// How often a lock is tried with no more than a hint to the processor: a holder on another core
 /// has it for a few microseconds.

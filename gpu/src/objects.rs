@@ -1,7 +1,8 @@
 //! The addresses of a bus of objects: an object's number and an offset in it.
 
 use crate::common::acquire;
-use contigo::{Bus, DevAddr, Error, Port, Result, mem::DevSlice};
+use contigo::mem::DevSlice;
+use contigo::{Bus, DevAddr, Error, Port, Result};
 use spin::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,12 +1,11 @@
 #![allow(unsafe_code, reason = "a backend")]
 //! Ordinary pages of this process.
 
-use contigo::{
-    Backend, Bus, DevAddr, Direction, Error, Result,
-    mem::{Mapping, SyncScope},
-    types::BaseAddr,
-};
-use core::{ops::Range, ptr::NonNull};
+use contigo::mem::{Mapping, SyncScope};
+use contigo::types::BaseAddr;
+use contigo::{Backend, Bus, DevAddr, Direction, Error, Result};
+use core::ops::Range;
+use core::ptr::NonNull;
 use memmap2::{Advice, MmapMut, MmapOptions};
 
 /// Ordinary pages of this process, zeroed: memory for a GPU that has page tables of its own. No

@@ -4,15 +4,12 @@
 #![allow(unsafe_code, reason = "a kernel and a shader")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
-use contigo::{
-    CpuBuf, Driver, Error, OperandSpec, Queue, Region,
-    job::{Launch, Parameter::Operand, Signature},
-};
+use contigo::job::Parameter::Operand;
+use contigo::job::{Launch, Signature};
+use contigo::{CpuBuf, Driver, Error, OperandSpec, Queue, Region};
 use contigo_exerciser::{CountingHeap, on_this_thread};
-use contigo_gpu::{
-    opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule},
-    vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule},
-};
+use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
+use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
 use contigo_testkit::skipped;
 use std::time::Duration;
 

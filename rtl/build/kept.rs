@@ -1,11 +1,9 @@
 //! The parts that were built before, each with a file that has the hash of all that it was built
 //! from. The parts of several builds are in one folder, and a build may be interrupted.
 
-use std::{
-    fs,
-    io::{self, ErrorKind},
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 
 /// A part, as it would be built now.
 pub(crate) struct Kept {

@@ -1,9 +1,7 @@
 //! The settings of a core on the board.
 
-use crate::{
-    axi::{LiteConfig, SlaveConfig},
-    core::PowerOn,
-};
+use crate::axi::{LiteConfig, SlaveConfig};
+use crate::core::PowerOn;
 use contigo::sim::stream::StreamConfig;
 
 /// The settings of a core on the board.

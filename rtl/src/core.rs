@@ -1,17 +1,13 @@
 #![allow(unsafe_code, reason = "cores are C++: six functions each, which build.rs lists")]
 //! A core that Verilator compiled.
 
-use crate::{
-    ports::{In, Out, Shape},
-    trace::Marks,
-};
-use std::{
-    ffi::{CString, c_char},
-    fmt, io,
-    os::unix::ffi::OsStrExt,
-    path::Path,
-    ptr::NonNull,
-};
+use crate::ports::{In, Out, Shape};
+use crate::trace::Marks;
+use std::ffi::{CString, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::NonNull;
+use std::{fmt, io};
 
 /// A core's state, which C++ owns.
 #[repr(C)]

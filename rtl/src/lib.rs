@@ -20,9 +20,7 @@ pub mod table;
 mod trace;
 mod twin;
 
-pub use crate::{
-    config::RtlConfig,
-    core::{Core, NoCore, PowerOn},
-    model::RtlModel,
-    trace::Marks,
-};
+pub use crate::config::RtlConfig;
+pub use crate::core::{Core, NoCore, PowerOn};
+pub use crate::model::RtlModel;
+pub use crate::trace::Marks;

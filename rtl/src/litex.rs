@@ -1,15 +1,11 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! The driver of LiteX's DMA reader and writer, joined by a FIFO (`cores/litex`): they copy.
 
-use contigo::{
-    Align, Completion, Device, Driver, Error, OperandSpec, Result,
-    hw::{
-        mmio::{ReadOnly, ReadWrite, Register},
-        poll_every,
-    },
-    job::exactly,
-    mem::DevSlice,
-};
+use contigo::hw::mmio::{ReadOnly, ReadWrite, Register};
+use contigo::hw::poll_every;
+use contigo::job::exactly;
+use contigo::mem::DevSlice;
+use contigo::{Align, Completion, Device, Driver, Error, OperandSpec, Result};
 use core::time::Duration;
 
 /// Registers of the reader and of the writer, words of 32 bits, in the order of LiteX 2024.12's

@@ -2,15 +2,11 @@
 //! The driver of an accelerator that NNgen made of a network (`cores/nngen`). Its operands are the
 //! core's memory map: scratch, scores, pixels, weights.
 
-use contigo::{
-    Align, Completion, Device, Driver, Error, OperandSpec, Result,
-    hw::{
-        mmio::{ReadOnly, ReadWrite, Register},
-        poll_until,
-    },
-    job::exactly,
-    mem::DevSlice,
-};
+use contigo::hw::mmio::{ReadOnly, ReadWrite, Register};
+use contigo::hw::poll_until;
+use contigo::job::exactly;
+use contigo::mem::DevSlice;
+use contigo::{Align, Completion, Device, Driver, Error, OperandSpec, Result};
 use core::time::Duration;
 
 /// Registers, by NNgen 1.3.4's own table (verilog.py); each is 32 bits.

@@ -2,15 +2,11 @@
 //! The driver of the project's own core for a camera (`cores/s2mm`): packets of a stream that never
 //! waits, each into a buffer.
 
-use contigo::{
-    Align, Completion, Device, Driver, Error, OperandSpec, Result,
-    hw::{
-        mmio::{ReadOnly, ReadWrite, Register},
-        poll_every, poll_until,
-    },
-    job::exactly,
-    mem::DevSlice,
-};
+use contigo::hw::mmio::{ReadOnly, ReadWrite, Register};
+use contigo::hw::{poll_every, poll_until};
+use contigo::job::exactly;
+use contigo::mem::DevSlice;
+use contigo::{Align, Completion, Device, Driver, Error, OperandSpec, Result};
 use core::time::Duration;
 
 /// Registers: the table in `cores/s2mm/top.v`.

@@ -1,10 +1,9 @@
 //! The runtime beside a core, in the core's waveforms.
 
 use contigo::trace::{self, Event, Listener};
-use std::{
-    panic::Location,
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
-};
+use std::panic::Location;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The runtime's signals in a trace, under `runtime`. The names are `MARK_NAMES` in shim/ports.h.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,8 @@
 //! A second core with other values in its registers at power-on: what it says otherwise depends on
 //! them. Verilator has no X; two cores have.
 
-use crate::{
-    core::{Core, NoCore, PowerOn},
-    ports::{AxiAddress, AxiOut, Beat, In, Out},
-};
+use crate::core::{Core, NoCore, PowerOn};
+use crate::ports::{AxiAddress, AxiOut, Beat, In, Out};
 
 /// The second core. A difference is reported once, and the next one after a cycle without.
 #[derive(Debug)]

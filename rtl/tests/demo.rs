@@ -9,10 +9,8 @@
 mod skip;
 
 use contigo_rtl::{Core, PowerOn};
-use std::{
-    fs,
-    process::{Command, Output},
-};
+use std::fs;
+use std::process::{Command, Output};
 
 fn demo(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rtl-demo")).args(arguments).output().unwrap()

@@ -11,13 +11,12 @@
 mod rig;
 
 use contigo::sim::{Faults, SimBus};
-use contigo_rtl::{
-    axi::{AxiSlave, Burst, BurstKind, Findings, Landing, SlaveConfig},
-    ports::{AxiAddress, AxiIn, AxiOut},
-};
+use contigo_rtl::axi::{AxiSlave, Burst, BurstKind, Findings, Landing, SlaveConfig};
+use contigo_rtl::ports::{AxiAddress, AxiIn, AxiOut};
 use fastrand::Rng;
 use rig::Plain;
-use std::{collections::VecDeque, ops::Range};
+use std::collections::VecDeque;
+use std::ops::Range;
 
 const MEMORY_BYTES: usize = 64 << 10;
 /// A master that is answered at all has ended by then.

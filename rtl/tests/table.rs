@@ -9,14 +9,10 @@
 #[path = "cores/skip.rs"]
 mod skip;
 
-use contigo_rtl::{
-    Core, PowerOn,
-    table::{CASES, Row, Setting, TableError, Tally, frames, words},
-};
-use std::{
-    io::{Write, stderr},
-    process::{Command, Output},
-};
+use contigo_rtl::table::{CASES, Row, Setting, TableError, Tally, frames, words};
+use contigo_rtl::{Core, PowerOn};
+use std::io::{Write, stderr};
+use std::process::{Command, Output};
 
 /// Each row has so many, and some more that are stopped.
 const JOBS: &str = "8";

@@ -11,13 +11,13 @@
 #[path = "cores/skip.rs"]
 mod skip;
 
-use contigo::{
-    Queue, Region,
-    sim::{SimBoard, SimDevice},
-};
+use contigo::sim::{SimBoard, SimDevice};
+use contigo::{Queue, Region};
 use contigo_gemm8::{Gemm, Gemm8, Output};
 use contigo_rtl::{RtlConfig, RtlModel};
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
 
 /// The changes of each signal of a VCD file: its scopes and name; time in picoseconds, value.
 fn changes(text: &str) -> BTreeMap<String, Vec<(u64, String)>> {

@@ -35,20 +35,16 @@ mod measured {
         cuDevicePrimaryCtxRetain, cuEventCreate, cuEventQuery, cuEventRecord, cuMemAlloc_v2,
         cuMemcpyAsync, cuStreamCreate, cuStreamSynchronize,
     };
-    use contigo::{
-        Align, Backend, OperandSpec, Pool, Queue, Region,
-        cuda::{
-            CopyingFunction, Cuda, CudaFunction, CudaHost, Gpu, Launch, Log, Parameter, Signature,
-            code_name,
-        },
+    use contigo::cuda::{
+        CopyingFunction, Cuda, CudaFunction, CudaHost, Gpu, Launch, Log, Parameter, Signature,
+        code_name,
     };
-    use contigo_gemm8::{Gemm, Output, cuda::Gemm8Module};
-    use std::{
-        env,
-        ffi::{c_int, c_void},
-        fs, io, ptr,
-        time::{Duration, Instant},
-    };
+    use contigo::{Align, Backend, OperandSpec, Pool, Queue, Region};
+    use contigo_gemm8::cuda::Gemm8Module;
+    use contigo_gemm8::{Gemm, Output};
+    use std::ffi::{c_int, c_void};
+    use std::time::{Duration, Instant};
+    use std::{env, fs, io, ptr};
 
     const LIMIT: Duration = Duration::from_secs(10);
     /// Some time for each figure, and some repetitions.

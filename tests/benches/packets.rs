@@ -11,24 +11,22 @@
     reason = "memory that stands for a board's, and a device that is plain memory"
 )]
 
+use contigo::drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side};
+use contigo::job::AnyDriver;
+use contigo::mem::{Mapping, SyncScope};
+use contigo::types::BaseAddr;
 use contigo::{
     Align, Backend, Bus, Device, Direction, Driver, Error, Mmio, PhysAddr, Pool, Port, Queue,
     Region, Wait,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side},
-    job::AnyDriver,
-    mem::{Mapping, SyncScope},
-    types::BaseAddr,
 };
-use std::{
-    alloc::{Layout, alloc_zeroed},
-    cell::Cell,
-    env,
-    hint::black_box,
-    ops::Range,
-    process::{Command, ExitCode},
-    ptr::NonNull,
-    time::Duration,
-};
+use std::alloc::{Layout, alloc_zeroed};
+use std::cell::Cell;
+use std::env;
+use std::hint::black_box;
+use std::ops::Range;
+use std::process::{Command, ExitCode};
+use std::ptr::NonNull;
+use std::time::Duration;
 
 const BASE: u64 = 1 << 28;
 const BYTES: usize = 1 << 20;

@@ -10,25 +10,23 @@
     reason = "a benchmark stops where something is wrong"
 )]
 
+use contigo::dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable};
+use contigo::job::AnyDriver;
+use contigo::mem::{DevSlice, Mapping, Requirements, SyncScope};
+use contigo::sim::{SimBoard, SimSpec};
+use contigo::types::BaseAddr;
 use contigo::{
     Align, Backend, Bus, Completion, CpuBuf, Direction, Driver, Error, Limits, OperandSpec,
     PhysAddr, Port, Queue, Region,
-    dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
-    job::AnyDriver,
-    mem::{DevSlice, Mapping, Requirements, SyncScope},
-    sim::{SimBoard, SimSpec},
-    types::BaseAddr,
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use std::{
-    alloc::{Layout, alloc_zeroed},
-    hint::black_box,
-    ops::Range,
-    ptr::NonNull,
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::alloc::{Layout, alloc_zeroed};
+use std::hint::black_box;
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 const SLOT: usize = 4096;
 

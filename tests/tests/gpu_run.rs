@@ -4,14 +4,12 @@
 //! The kernel of its step `hang` is here too, executed as the stand-in does it: it ends by itself.
 
 use contigo_testkit::emulated;
-use std::{
-    fs::{self, Permissions},
-    os::unix::fs::PermissionsExt,
-    path::Path,
-    process::{Command, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 #[cfg(target_pointer_width = "64")]
@@ -257,10 +255,8 @@ fn a_hang_up_ends_what_runs() -> Outcome {
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn spin_kernel_ends_by_flag_or_gives_up() -> Outcome {
-    use fake_cuda::{
-        Launch,
-        ptx::{Window, parse},
-    };
+    use fake_cuda::Launch;
+    use fake_cuda::ptx::{Window, parse};
     const LOOKS: &str = "200000000";
     let text = spin::PTX.to_str()?;
     assert_eq!(text.matches(LOOKS).count(), 1, "where the looks are counted has changed");

@@ -8,26 +8,19 @@
     reason = "a test that panics has failed; fakes of the kernel are promises"
 )]
 
-use contigo::{
-    Align, Backend, CpuBuf, PhysAddr, Pool, Queue, Region,
-    job::{AnyDriver, Parts, Settings},
-    linux::memory::{DmaHeap, HugeTlb},
-    names::{AnyMemory, Attach, DeviceName, row},
-    sim::{SimBoard, SimDevice, SimSpec, zdma::ZdmaModel},
-    types::BaseAddr,
-};
-use contigo_testkit::{
-    emulated,
-    fake_dma_heap::{FakeHeap, HEAP, Pages},
-    fake_u_dma_buf::{Config, FakeUDmaBuf},
-    rounds,
-};
-use std::{
-    fs,
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use contigo::job::{AnyDriver, Parts, Settings};
+use contigo::linux::memory::{DmaHeap, HugeTlb};
+use contigo::names::{AnyMemory, Attach, DeviceName, row};
+use contigo::sim::zdma::ZdmaModel;
+use contigo::sim::{SimBoard, SimDevice, SimSpec};
+use contigo::types::BaseAddr;
+use contigo::{Align, Backend, CpuBuf, PhysAddr, Pool, Queue, Region};
+use contigo_testkit::fake_dma_heap::{FakeHeap, HEAP, Pages};
+use contigo_testkit::fake_u_dma_buf::{Config, FakeUDmaBuf};
+use contigo_testkit::{emulated, rounds};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 const ROUNDS: u64 = 10_000;
 const SLOT: usize = 4096;

@@ -1,12 +1,11 @@
 //! Why a call was refused: an error of the runtime, or a mistake of a C program that Rust's types
 //! would not have let through.
 
-use contigo::{
-    Error, JobError,
-    design::{DesignError, Name, Near, kernel::MapError},
-    names::{DeviceName, Inventory, MemoryName, NameError},
-    types::Refused,
-};
+use contigo::design::kernel::MapError;
+use contigo::design::{DesignError, Name, Near};
+use contigo::names::{DeviceName, Inventory, MemoryName, NameError};
+use contigo::types::Refused;
+use contigo::{Error, JobError};
 pub(crate) use contigo_objects::ArgumentError;
 use contigo_objects::Refusal;
 use core::fmt;

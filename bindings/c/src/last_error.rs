@@ -1,16 +1,13 @@
 //! The text of a thread's last refusal, in a fixed buffer of the thread's own.
 
-use crate::{
-    fault::{Fault, Misuse},
-    status::{CONTIGO_OK, contigo_status},
-};
-use contigo::{Error, linux::same_process};
-use core::{
-    cell::RefCell,
-    fmt::{self, Write as _},
-    mem,
-    panic::AssertUnwindSafe,
-};
+use crate::fault::{Fault, Misuse};
+use crate::status::{CONTIGO_OK, contigo_status};
+use contigo::Error;
+use contigo::linux::same_process;
+use core::cell::RefCell;
+use core::fmt::{self, Write as _};
+use core::mem;
+use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 
 /// Room for the text: a message of the runtime has about 200 bytes. A list of the memory and the

@@ -7,34 +7,24 @@
 //! Real memory and devices, on fakes of the kernel: registers and interrupts are files, and the
 //! module's node is a fake.
 
-use crate::{
-    object::{
-        device::{DEVICES, Opened},
-        region::{Parent, REGIONS, Region},
-    },
-    *,
-};
+use crate::object::device::{DEVICES, Opened};
+use crate::object::region::{Parent, REGIONS, Region};
+use crate::*;
 use contigo::names::DeviceName;
-use contigo_testkit::{
-    fake_dev_node::{DevNodeConfig, Event, FakeDevNode, NAME},
-    fake_devices::FakeDevices,
-    fake_u_dma_buf::{Config, FakeUDmaBuf},
-};
-use core::{
-    ffi::c_int,
-    mem::{size_of, zeroed},
-    ptr,
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use contigo_testkit::fake_dev_node::{DevNodeConfig, Event, FakeDevNode, NAME};
+use contigo_testkit::fake_devices::FakeDevices;
+use contigo_testkit::fake_u_dma_buf::{Config, FakeUDmaBuf};
+use core::ffi::c_int;
+use core::mem::{size_of, zeroed};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::{
-    error::Error,
-    fs,
-    os::{fd::BorrowedFd, unix::fs::FileExt},
-    sync::Arc,
-    thread,
-};
+use std::error::Error;
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::{fs, thread};
 
 /// HLS's control register with AP_DONE, and with AP_IDLE.
 const CTRL: u64 = 0x00;

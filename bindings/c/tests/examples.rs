@@ -8,15 +8,11 @@
 )]
 
 use contigo_testkit::emulated;
-use std::{
-    collections::BTreeSet,
-    env,
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Output},
-    thread,
-};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{env, fs, thread};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 /// Each example, and what it says where all is well: without NVIDIA's driver.

@@ -9,7 +9,9 @@
 )]
 
 use contigo_testkit::emulated;
-use std::{env, fs, path::Path, process::Command};
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 

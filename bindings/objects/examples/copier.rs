@@ -2,7 +2,9 @@
 //! runtime's own for ZynqMP's DMA channel, by another name.
 #![allow(unsafe_code, reason = "that the device is the driver's is the program's promise")]
 
-use contigo::{Error, Result, drivers::zdma::Zdma, job::Settings};
+use contigo::drivers::zdma::Zdma;
+use contigo::job::Settings;
+use contigo::{Error, Result};
 use contigo_objects::driver::{DriverDevice, Export};
 use core::ffi::CStr;
 

@@ -18,12 +18,13 @@
 //! `free` ends it, from the CPU's side and with no view.
 
 use crate::{Access, Refusal, Views};
-use contigo::{
-    CpuBuf, DevBuf, Direction, Error, Operand, Port,
-    dlpack::{Lendable, Lent, TensorSpec, TensorTable},
-    types::Refused,
-};
-use core::{ffi::c_void, mem, ops::Range, sync::atomic::AtomicU32};
+use contigo::dlpack::{Lendable, Lent, TensorSpec, TensorTable};
+use contigo::types::Refused;
+use contigo::{CpuBuf, DevBuf, Direction, Error, Operand, Port};
+use core::ffi::c_void;
+use core::mem;
+use core::ops::Range;
+use core::sync::atomic::AtomicU32;
 
 /// The owner of a buffer's bytes: exactly one of these at a time.
 #[derive(Debug)]

@@ -5,11 +5,9 @@
 //! Values from C: checked for NULL, read at any alignment, never kept.
 
 use crate::ArgumentError;
-use core::{
-    ffi::{CStr, c_char},
-    mem::{self, MaybeUninit},
-    ptr, slice,
-};
+use core::ffi::{CStr, c_char};
+use core::mem::{self, MaybeUninit};
+use core::{ptr, slice};
 
 /// The longest name of a port, kernel, driver or setting, in bytes.
 pub const NAME_BYTES: usize = 127;

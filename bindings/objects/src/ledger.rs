@@ -1,14 +1,10 @@
 //! The jobs of one driver: those in flight, and those that ended and whose ends were not taken.
 
-use contigo::{
-    Completion, CpuBuf, DevBuf, Driver, Error, JobError, Operand, OperandSpec, Queue,
-    job::{AnyDriver, MAX_OPERANDS},
-    types::Refused,
-};
-use core::{
-    mem::{self, MaybeUninit},
-    time::Duration,
-};
+use contigo::job::{AnyDriver, MAX_OPERANDS};
+use contigo::types::Refused;
+use contigo::{Completion, CpuBuf, DevBuf, Driver, Error, JobError, Operand, OperandSpec, Queue};
+use core::mem::{self, MaybeUninit};
+use core::time::Duration;
 use heapless::Vec;
 use std::time::Instant;
 

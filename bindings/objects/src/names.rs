@@ -2,11 +2,9 @@
 //! Names that a program gives to its ports and its kernels.
 
 use crate::{NAME_BYTES, Refusal};
-use core::{
-    cell::UnsafeCell,
-    str,
-    sync::atomic::{AtomicU8, Ordering},
-};
+use core::cell::UnsafeCell;
+use core::str;
+use core::sync::atomic::{AtomicU8, Ordering};
 
 /// The most different names that are kept.
 pub const NAMES: usize = 1024;
@@ -79,7 +77,8 @@ pub fn keep(text: &str) -> Result<&'static str, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{collections::BTreeSet, thread};
+    use std::collections::BTreeSet;
+    use std::thread;
 
     #[test]
     fn name_is_kept_once_and_cut_at_character() {

@@ -1,6 +1,7 @@
 //! The reasons why an object refuses a call: the kind of object, and the mistake.
 
-use contigo::{Error, types::Refused};
+use contigo::Error;
+use contigo::types::Refused;
 use core::fmt;
 
 /// The kind of object that a handle is for. Its number is in the handle's highest four bits, so

@@ -2,10 +2,8 @@
 //!
 //! `Views` does not know its buffer, so that the model checker can run every interleaving of it.
 
-use crate::{
-    Refusal,
-    atomic::{AtomicU32, Ordering},
-};
+use crate::Refusal;
+use crate::atomic::{AtomicU32, Ordering};
 
 /// The use of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,13 +6,13 @@
               which is its purpose"
 )]
 
-use contigo::{
-    Align, Driver, Error, Operand, Queue, Region,
-    job::{AnyDriver, Parts, Settings},
-    names::{self, Attach, DeviceName, OpenDevice},
-};
+use contigo::job::{AnyDriver, Parts, Settings};
+use contigo::names::{self, Attach, DeviceName, OpenDevice};
+use contigo::{Align, Driver, Error, Operand, Queue, Region};
 use contigo_objects::{LoadError, load_driver};
-use std::{env, fs, path::PathBuf, time::Duration};
+use std::path::PathBuf;
+use std::time::Duration;
+use std::{env, fs};
 
 /// The example, which Cargo has built beside this test.
 fn copier() -> PathBuf {

@@ -1,20 +1,18 @@
 //! An array in DMA memory, the CPU's or a device's, and a part of it for a job.
 
-use crate::{
-    error::{Refusal, of_class, raised},
-    handover::Handover,
-    inner::{CountedView, Inner},
-    layout::{Dtype, Layout},
-    memory::{Memory, word},
-    tensor::{Elements, Form, capsule, no_copy},
-};
-use contigo::{Align, CpuBuf, Direction, dlpack::abi::DlDevice};
-use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
-    prelude::*,
-    types::{PyDict, PyTuple},
-};
-use std::{ops::Range, sync::Arc};
+use crate::error::{Refusal, of_class, raised};
+use crate::handover::Handover;
+use crate::inner::{CountedView, Inner};
+use crate::layout::{Dtype, Layout};
+use crate::memory::{Memory, word};
+use crate::tensor::{Elements, Form, capsule, no_copy};
+use contigo::dlpack::abi::DlDevice;
+use contigo::{Align, CpuBuf, Direction};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// An array in DMA memory: `numpy.asarray(buf)` and every framework's `from_dlpack(buf)` share its
 /// elements, and a device gets its address while no array views them.

@@ -1,22 +1,14 @@
 //! What tools write: a block design from its `.hwh`, as dicts, and the map of a kernel.
 
 use crate::memory::direction;
-use contigo::{
-    design::{
-        Core, Design, Reaches, Register, Snoops, Trigger, Wired,
-        kernel::{self, Protocol},
-    },
-    names::Fabric,
-};
-use pyo3::{
-    exceptions::PyValueError,
-    prelude::*,
-    types::{PyDict, PyList},
-};
-use std::{
-    collections::{BTreeMap, HashMap},
-    fmt::Display,
-};
+use contigo::design::kernel::{self, Protocol};
+use contigo::design::{Core, Design, Reaches, Register, Snoops, Trigger, Wired};
+use contigo::names::Fabric;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
 
 /// The design in a `.hwh`: its facts, and a dict for each core.
 #[pyfunction]

@@ -1,31 +1,27 @@
 #![allow(unsafe_code, reason = "the program promises what its registers, drivers and ports are")]
 //! A device, opened by its name: one opening for its registers and its memory.
 
-use crate::{
-    engine::Engine,
-    error::{Refusal, of_class, raised, raised_as, refused},
-    function::{self, ParameterKind, Size},
-    local::{Closable, ProcessLocal},
-    lock::Plain,
-    memory::Wiring,
-    names,
-    opening::{GateIn, Opening, as_it_is, held, inside, stop_step, word},
-    region::Region,
-    shared::{Shared, limit, seconds},
-};
-use contigo::{
-    Driver, Error, Mmio, Wait,
-    hw::poll_until,
-    job::{Parts, Settings, StopProgram},
-    linux::same_process,
-    names::{AnyDevice, Attach, DeviceName},
-};
-use pyo3::{
-    exceptions::PyTypeError,
-    prelude::*,
-    types::{IntoPyDict, PyDict, PyTuple},
-};
-use std::{fmt::Write, os::fd::AsRawFd, sync::Arc};
+use crate::engine::Engine;
+use crate::error::{Refusal, of_class, raised, raised_as, refused};
+use crate::function::{self, ParameterKind, Size};
+use crate::local::{Closable, ProcessLocal};
+use crate::lock::Plain;
+use crate::memory::Wiring;
+use crate::names;
+use crate::opening::{GateIn, Opening, as_it_is, held, inside, stop_step, word};
+use crate::region::Region;
+use crate::shared::{Shared, limit, seconds};
+use contigo::hw::poll_until;
+use contigo::job::{Parts, Settings, StopProgram};
+use contigo::linux::same_process;
+use contigo::names::{AnyDevice, Attach, DeviceName};
+use contigo::{Driver, Error, Mmio, Wait};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict, PyTuple};
+use std::fmt::Write;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
 
 /// A device, opened once, by its name: "uio:axi_dma@40400000", "contigo:f8003000", "contigo:gemm8",
 /// "pci:0000:01:00.0", "vfio:0000:01:00.0", "cuda:0", "vulkan", "opencl:1", "sim:zdma";

@@ -1,22 +1,20 @@
 //! A driver of a device, opened by its name, and the ends of the jobs that it is given: those of a
 //! queue or a stream, or the engine's own.
 
-use crate::{
-    error::{Refusal, raised, refused},
-    job::{Core, Done, Job, open},
-    jobs::Jobs,
-    lock::Plain,
-    memory::word,
-    record::Taker,
-    shared::{limit, seconds},
-};
+use crate::error::{Refusal, raised, refused};
+use crate::job::{Core, Done, Job, open};
+use crate::jobs::Jobs;
+use crate::lock::Plain;
+use crate::memory::word;
+use crate::record::Taker;
+use crate::shared::{limit, seconds};
 use contigo::job::AnyDriver;
 use contigo_objects::JOBS;
-use pyo3::{
-    prelude::*,
-    types::{IntoPyDict, PyDict, PyList, PyTuple},
-};
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict, PyList, PyTuple};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The ends of a queue's jobs, or of a stream's: of those that were pushed here, and of no others.
 #[pyclass(frozen, module = "contigo")]

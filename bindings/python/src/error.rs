@@ -3,7 +3,8 @@
 
 use crate::lock::{Plain, held};
 use contigo::Error;
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
 use std::borrow::Cow;
 
 /// ENOENT and ENODEV, EPERM and EACCES: a failed call is of the class that Python gives its errno.

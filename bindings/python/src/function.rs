@@ -4,18 +4,15 @@
 )]
 //! Kernels of a GPU, from an image: PTX, a cubin or a fatbin; SPIR-V; a text of OpenCL C.
 
-use crate::{
-    error::{Refusal, raised_as},
-    memory::direction,
-    opening::Opening,
-};
-use contigo::{
-    Direction, OperandSpec,
-    job::{AnyDriver, Parameter, Signature},
-    names::{AnyModule, OpenDevice},
-};
+use crate::error::{Refusal, raised_as};
+use crate::memory::direction;
+use crate::opening::Opening;
+use contigo::job::{AnyDriver, Parameter, Signature};
+use contigo::names::{AnyModule, OpenDevice};
+use contigo::{Direction, OperandSpec};
 use contigo_objects::keep;
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
 use std::ffi::{CStr, CString};
 
 /// A pointer's direction, or the words of a number.

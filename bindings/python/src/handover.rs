@@ -1,13 +1,13 @@
 //! A buffer that is a device's for a while, by registers that the Python program writes.
 
-use crate::{
-    error::{Refusal, of_class},
-    inner::{DeviceBytes, Inner},
-    layout::Layout,
-    tensor::{Elements, Form, capsule, no_copy},
-};
-use contigo::{Direction, dlpack::abi::device};
-use pyo3::{prelude::*, types::PyTuple};
+use crate::error::{Refusal, of_class};
+use crate::inner::{DeviceBytes, Inner};
+use crate::layout::Layout;
+use crate::tensor::{Elements, Form, capsule, no_copy};
+use contigo::Direction;
+use contigo::dlpack::abi::device;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use std::sync::Arc;
 
 /// A buffer that is a device's: `with buf.give() as handover: ip.write(ADDR,

@@ -1,19 +1,16 @@
 //! Who has an array's bytes: the CPU, a device by a hand-over, or a job.
 
-use crate::{
-    error::{Refusal, of_class, raised, refused},
-    local::ProcessLocal,
-    lock::{Lock, Plain},
-    memory::Memory,
-};
-use contigo::{
-    Bus, CpuBuf, DevBuf, Direction, Error, Operand,
-    dlpack::abi::{DlDevice, device},
-    mem::Api,
-};
+use crate::error::{Refusal, of_class, raised, refused};
+use crate::local::ProcessLocal;
+use crate::lock::{Lock, Plain};
+use crate::memory::Memory;
+use contigo::dlpack::abi::{DlDevice, device};
+use contigo::mem::Api;
+use contigo::{Bus, CpuBuf, DevBuf, Direction, Error, Operand};
 use contigo_objects::{Access, Buffer, Views};
 use pyo3::prelude::*;
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// The part that all handles of an array share. The memory goes back with the last of them.
 pub(crate) struct Inner {

@@ -1,21 +1,20 @@
 //! A job of an engine as Python has it: what it is given, and its end.
 
-use crate::{
-    buffer::{Buffer, Operand},
-    error::{Refusal, of_class, raised, refused},
-    jobs::{JobOperand, Jobs},
-    local::ProcessLocal,
-    lock::{Kept, Plain},
-    record::{End, Record, Taker},
-    shared::{Shared, limit, seconds},
-};
-use contigo::{Completion, Direction, OperandSpec, job::AnyDriver};
-use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
-    prelude::*,
-    types::PyTuple,
-};
-use std::{ptr, sync::Arc, time::Duration};
+use crate::buffer::{Buffer, Operand};
+use crate::error::{Refusal, of_class, raised, refused};
+use crate::jobs::{JobOperand, Jobs};
+use crate::local::ProcessLocal;
+use crate::lock::{Kept, Plain};
+use crate::record::{End, Record, Taker};
+use crate::shared::{Shared, limit, seconds};
+use contigo::job::AnyDriver;
+use contigo::{Completion, Direction, OperandSpec};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::ptr;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// A driver and its jobs: shared by the engine, its queues and its jobs. The device is stopped with
 /// the last of them.

@@ -1,23 +1,17 @@
 //! Jobs in flight on one driver, and what became of them.
 
-use crate::{
-    buffer::Buffer,
-    error::{Refusal, of_class, raised, raised_as, refused},
-    lock::Kept,
-    record::{End, Flight, Record, Taker},
-};
-use contigo::{
-    Completion, Direction, Driver, Error, OperandSpec, Queue,
-    job::{AnyDriver, MAX_OPERANDS, QueueCounts},
-};
+use crate::buffer::Buffer;
+use crate::error::{Refusal, of_class, raised, raised_as, refused};
+use crate::lock::Kept;
+use crate::record::{End, Flight, Record, Taker};
+use contigo::job::{AnyDriver, MAX_OPERANDS, QueueCounts};
+use contigo::{Completion, Direction, Driver, Error, OperandSpec, Queue};
 use contigo_objects::{JOBS, Ledger, Operands};
-use std::{
-    collections::VecDeque,
-    mem,
-    ops::Range,
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::collections::VecDeque;
+use std::mem;
+use std::ops::Range;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 /// Ends that are kept for one taker at most, each with its buffers: a program that has left as many
 /// as 16 full queues behind takes none.

@@ -2,11 +2,9 @@
 
 use crate::error::{Refusal, raised};
 use contigo::dlpack::{DataType, Shape};
-use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
-    prelude::*,
-    types::PyTuple,
-};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 /// Name, DLPack's type, NumPy's type string ("" where NumPy has none).
 const TYPES: [(&str, DataType, &str); 14] = [

@@ -45,7 +45,8 @@ mod region;
 mod shared;
 mod tensor;
 
-use pyo3::{exceptions::PyRuntimeWarning, prelude::*};
+use pyo3::exceptions::PyRuntimeWarning;
+use pyo3::prelude::*;
 use std::ffi::CString;
 
 /// Adds everything to `module`, which is `contigo._contigo` of a build. The package's own is

@@ -5,13 +5,12 @@
 //! Values that belong to the process that made them. A child of fork finds them too, and neither
 //! uses nor drops them.
 
-use crate::{
-    error::{Refusal, raised, refused},
-    lock::{Lock, Plain},
-};
+use crate::error::{Refusal, raised, refused};
+use crate::lock::{Lock, Plain};
 use contigo::linux::same_process;
 use pyo3::prelude::*;
-use std::{mem::ManuallyDrop, sync::Arc};
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
 
 /// A value that a child of fork does not get.
 pub(crate) struct ProcessLocal<T>(ManuallyDrop<T>);

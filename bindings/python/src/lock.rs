@@ -16,18 +16,14 @@
 //!   the lock is free;
 //! - Python objects that it may drop are [`Kept`], and are dropped when the lock is free.
 
-use contigo::{
-    CpuBuf, Error, Operand,
-    job::QueueCounts,
-    names::{AnyModule, OpenDevice},
-};
+use contigo::job::QueueCounts;
+use contigo::names::{AnyModule, OpenDevice};
+use contigo::{CpuBuf, Error, Operand};
 use pyo3::prelude::*;
-use std::{
-    cell::{Cell, RefCell},
-    mem::ManuallyDrop,
-    ops::Deref,
-    sync::{Arc, Mutex, PoisonError, TryLockError},
-};
+use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 /// What may be made under a lock: nothing of Python's.
 pub(crate) trait Plain {}

@@ -1,22 +1,17 @@
 //! A region's memory, the port behind which a device reaches it, and what the device does there.
 
-use crate::{
-    error::{Refusal, raised_as, refused},
-    local::ProcessLocal,
-    lock::Plain,
-};
-use contigo::{
-    Bus, Direction, Error, Limits, Port,
-    dlpack::abi::device,
-    mem::Requirements,
-    names::{Inventory, MemoryName, OpenDevice},
-};
+use crate::error::{Refusal, raised_as, refused};
+use crate::local::ProcessLocal;
+use crate::lock::Plain;
+use contigo::dlpack::abi::device;
+use contigo::mem::Requirements;
+use contigo::names::{Inventory, MemoryName, OpenDevice};
+use contigo::{Bus, Direction, Error, Limits, Port};
 use contigo_objects::{NAME_BYTES, keep};
-use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
-    prelude::*,
-};
-use std::{collections::BTreeSet, sync::Arc};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Bytes of a block, where the program names no size.
 const DEFAULT_BYTES: usize = 16 << 20;

@@ -1,20 +1,16 @@
 //! Names of memory, devices and drivers, what this machine has, and the doctor's checks of it.
 
 use crate::error::{Refusal, of_class, raised, raised_as};
-use contigo::{
-    Error,
-    names::{DeviceName, DriverRow, Entry, Inventory, MemoryName, NameError, each_row, row},
+use contigo::Error;
+use contigo::names::{
+    DeviceName, DriverRow, Entry, Inventory, MemoryName, NameError, each_row, row,
 };
-use contigo_bringup::{
-    doctor::{Check, doctor as look},
-    machine::Machine,
-};
+use contigo_bringup::doctor::{Check, doctor as look};
+use contigo_bringup::machine::Machine;
 use contigo_objects::LoadError;
-use pyo3::{
-    exceptions::PyValueError,
-    prelude::*,
-    types::{PyDict, PyList},
-};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
 use std::path::{PathBuf, absolute};
 
 /// Reads a name of memory. Another text is answered with what to write, and with what this machine

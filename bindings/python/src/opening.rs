@@ -5,26 +5,20 @@
 //! An opened device: its registers, its ports, its owner, its gate, and the stop that is left with
 //! the kernel.
 
-use crate::{
-    error::{Refusal, raised, raised_as},
-    lock::{Lock, Plain},
-    memory::Wiring,
-    shared::limit,
-};
-use contigo::{
-    Bus, Error, Mmio, Port,
-    job::{StopProgram, StopStep},
-    linux::{
-        dev_node::DevNode,
-        vfio::{Interrupt, Vfio, VfioDevice},
-    },
-    names::{AnyDevice, AnyModule, Attach, DeviceName, GateAt, Inventory, OpenDevice},
-};
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use crate::error::{Refusal, raised, raised_as};
+use crate::lock::{Lock, Plain};
+use crate::memory::Wiring;
+use crate::shared::limit;
+use contigo::job::{StopProgram, StopStep};
+use contigo::linux::dev_node::DevNode;
+use contigo::linux::vfio::{Interrupt, Vfio, VfioDevice};
+use contigo::names::{AnyDevice, AnyModule, Attach, DeviceName, GateAt, Inventory, OpenDevice};
+use contigo::{Bus, Error, Mmio, Port};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An image, and its code.
 type Loaded = (Box<[u8]>, Arc<AnyModule>);

@@ -1,18 +1,14 @@
 //! A job: its buffers, how it ended, and the taker of its end.
 
-use crate::{
-    buffer::Buffer,
-    error::{Refusal, raised_as, refused},
-    inner::Inner,
-    lock::{Kept, Plain},
-};
+use crate::buffer::Buffer;
+use crate::error::{Refusal, raised_as, refused};
+use crate::inner::Inner;
+use crate::lock::{Kept, Plain};
 use contigo::{Completion, CpuBuf, DevBuf, Error};
 use contigo_objects::Job;
 use pyo3::prelude::*;
-use std::{
-    mem, ptr,
-    sync::{Arc, OnceLock, Weak},
-};
+use std::sync::{Arc, OnceLock, Weak};
+use std::{mem, ptr};
 
 /// Takes the ends of queued jobs: a queue, a stream, or the engine itself. None takes those of
 /// another, and what is kept for one goes with it.

@@ -1,21 +1,19 @@
 //! DMA memory, opened by its name, and pools of equal arrays in it. Memory is closed when nothing
 //! of it is left.
 
-use crate::{
-    buffer::Buffer,
-    error::{Refusal, raised},
-    layout::{Dtype, Layout, dims},
-    local::{Closable, ProcessLocal},
-    memory::{Memory, Wiring},
-    names,
-    opening::Opening,
-    tensor::Imported,
-};
-use contigo::{Align, Error, linux::same_process, names::MemoryName};
-use pyo3::{
-    prelude::*,
-    types::{IntoPyDict, PyDict, PyTuple},
-};
+use crate::buffer::Buffer;
+use crate::error::{Refusal, raised};
+use crate::layout::{Dtype, Layout, dims};
+use crate::local::{Closable, ProcessLocal};
+use crate::memory::{Memory, Wiring};
+use crate::names;
+use crate::opening::Opening;
+use crate::tensor::Imported;
+use contigo::linux::same_process;
+use contigo::names::MemoryName;
+use contigo::{Align, Error};
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 use std::sync::Arc;
 
 /// The most arrays that a pool has: finding a free one looks at 17 words at most.

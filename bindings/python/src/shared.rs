@@ -1,15 +1,12 @@
 //! A value that threads of Python share, and that one of them waits on.
 
-use crate::{
-    error::{Refusal, raised},
-    lock::{Lock, Plain},
-};
-use pyo3::{exceptions::PyTypeError, prelude::*};
-use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use crate::error::{Refusal, raised};
+use crate::lock::{Lock, Plain};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// How long one poll lasts at most: then other threads have their turn, and Python sees Ctrl-C.
 const SLICE: Duration = Duration::from_millis(20);

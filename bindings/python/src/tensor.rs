@@ -2,30 +2,22 @@
 //! DLPack's capsules. A buffer's tensor goes to any number of consumers, each with a structure of
 //! its own, which keeps the buffer; and a framework's tensor that lies in a region comes in.
 
-use crate::{
-    error::{Refusal, of_class, raised},
-    inner::CountedView,
-    layout::Layout,
-    local::ProcessLocal,
-    memory::Memory,
+use crate::error::{Refusal, of_class, raised};
+use crate::inner::CountedView;
+use crate::layout::Layout;
+use crate::local::ProcessLocal;
+use crate::memory::Memory;
+use contigo::dlpack::abi::{
+    DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR,
+    READ_ONLY,
 };
-use contigo::dlpack::{
-    self, Contract, Foreign, Shape,
-    abi::{
-        DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR,
-        READ_ONLY,
-    },
-};
-use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
-    ffi,
-    prelude::*,
-    types::{PyDict, PyTuple},
-};
-use std::{
-    ffi::{CStr, c_void},
-    sync::Arc,
-};
+use contigo::dlpack::{self, Contract, Foreign, Shape};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::ffi::{CStr, c_void};
+use std::sync::Arc;
 
 const VERSIONED: &CStr = c"dltensor_versioned";
 const LEGACY: &CStr = c"dltensor";

@@ -6,8 +6,10 @@ use crate::cpu::Cpu;
 use anyhow::{Context, bail};
 use contigo_cross::failure::Result;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::{collections::BTreeMap, fs, io, time::Duration};
+use std::time::Duration;
+use std::{fs, io};
 
 /// How long a run may take where the board's file says nothing: ten times what the longest takes on
 /// two idle cores.

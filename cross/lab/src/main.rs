@@ -11,7 +11,8 @@ mod report;
 use clap::{Parser, Subcommand};
 use contigo_cross::failure::{self, Result};
 use contigo_cross::interrupt;
-use std::{path::PathBuf, process::ExitCode};
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// Real kernels and real DMA engines on emulated boards
 ///

@@ -4,7 +4,9 @@
 use comfy_table::{CellAlignment, Table};
 use contigo_cross::terminal;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeSet, fmt, time::Duration};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]

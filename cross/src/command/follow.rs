@@ -1,10 +1,8 @@
 //! Reads along in a file that another program writes.
 
-use std::{
-    fs::File,
-    io::{self, Read},
-    path::Path,
-};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 
 /// Bytes read at once.
 const CHUNK: usize = 64 * 1024;

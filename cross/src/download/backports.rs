@@ -1,11 +1,11 @@
 //! Packages of another release of Debian's than this machine's, with its backports.
 
 use super::Packages;
-use crate::{
-    cache_dir::CacheDir,
-    failure::{Failure, Result},
-};
-use std::{ffi::OsString, fs, path::Path};
+use crate::cache_dir::CacheDir;
+use crate::failure::{Failure, Result};
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
 
 /// Debian's keys, of all releases, where Debian puts them.
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";

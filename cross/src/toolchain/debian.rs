@@ -12,19 +12,15 @@
 //! | `std-armhf/`, `std-arm64/` | one processor's standard library |
 //! | `sysroot/` | links to all of these as a compiler looks for them; its wrappers in `bin/` |
 
-use crate::{
-    cache_dir::CacheDir,
-    command::Tool,
-    download::Packages,
-    failure::{Failure, Result},
-    packages,
-    targets::{self, Target},
-};
-use std::{
-    fs,
-    os::unix::fs::{PermissionsExt, symlink},
-    path::{Path, PathBuf},
-};
+use crate::cache_dir::CacheDir;
+use crate::command::Tool;
+use crate::download::Packages;
+use crate::failure::{Failure, Result};
+use crate::packages;
+use crate::targets::{self, Target};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 
 /// The oldest Rust that builds Contigo: `rust-version` in `Cargo.toml`.
 const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");

@@ -3,8 +3,10 @@
 
 use contigo_testkit::emulated;
 use serde_json::Value;
+use std::error::Error;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::{error::Error, fs, os::unix::fs::PermissionsExt};
 use tempfile::TempDir;
 
 pub(crate) type Outcome = Result<(), Box<dyn Error>>;

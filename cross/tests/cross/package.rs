@@ -5,7 +5,10 @@ use super::machine::{AARCH64, ARMV7, Machine, Outcome, Run, X86_64, program};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::{collections::BTreeMap, error::Error, fs, io::Read};
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+use std::io::Read;
 use tar::{Archive, EntryType};
 
 /// A machine that can pack; `None`: this one lacks a tool, and that is said.

@@ -4,7 +4,10 @@
 use super::machine::{AARCH64, ARMV7, Machine, Outcome, Run};
 use contigo_cross::targets;
 use nix::unistd::Uid;
-use std::{error::Error, fs, os::unix::fs::PermissionsExt, process::Command};
+use std::error::Error;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 /// The state of one part in `--json`.
 fn state(run: &Run, part: &str) -> Result<String, Box<dyn Error>> {

@@ -2,7 +2,9 @@
 //! makes.
 
 use super::machine::{Machine, Outcome};
-use std::{fs, io, os::unix::fs::PermissionsExt, path::Path};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::{fs, io};
 
 /// Programs of this machine that lay out the files: make's recipes are lines for a shell.
 pub(crate) const TOOLS: [&str; 14] = [

@@ -2,7 +2,9 @@
 
 use super::{Outcome, run};
 use std::collections::{BTreeMap, BTreeSet};
-use std::{fs, path::Path, process::Command};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 /// A device tree: each node by its path, each property as dtc prints it.
 pub(crate) type Tree = BTreeMap<String, BTreeMap<String, String>>;

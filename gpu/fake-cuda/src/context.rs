@@ -1,10 +1,9 @@
 //! Contexts: each device's primary one, created ones, and each thread's stack of current ones.
 
-use crate::{
-    Code, code,
-    state::{Answer, Handle},
-};
-use std::{cell::RefCell, collections::BTreeMap};
+use crate::state::{Answer, Handle};
+use crate::{Code, code};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 #[derive(Debug)]
 pub(crate) struct Context {

@@ -1,14 +1,11 @@
 //! How a test finds the library, sets it, and reads its counters.
 
 use crate::{Config, Counters};
-use std::{
-    env,
-    ffi::{CStr, CString, c_int, c_void},
-    mem,
-    os::unix::ffi::OsStrExt,
-    path::PathBuf,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{env, mem};
 
 const FILE: &str = "libfake_cuda.so";
 

@@ -1,12 +1,13 @@
 //! Launches: the memory that a kernel may use, which is every block that a parameter points into.
 //! Its PTX says how it uses that memory.
 
-use crate::{
-    Launch, code,
-    ptx::{Entry, Progress, Window},
-    state::{Answer, Handle, State},
-};
-use std::{collections::BTreeSet, ffi::c_void, ptr, sync::Arc};
+use crate::ptx::{Entry, Progress, Window};
+use crate::state::{Answer, Handle, State};
+use crate::{Launch, code};
+use std::collections::BTreeSet;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
 
 /// So many statements in a launch: minutes.
 const STATEMENTS_MAX: u64 = 1 << 34;

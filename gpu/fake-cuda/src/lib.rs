@@ -37,11 +37,9 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use self::{
-    config::{Config, DEVICES_MAX, Device, FAILURES_MAX, Failure, LateError},
-    controls::{Controls, library},
-    counters::{Counters, Function, Launch},
-};
+pub use self::config::{Config, DEVICES_MAX, Device, FAILURES_MAX, Failure, LateError};
+pub use self::controls::{Controls, library};
+pub use self::counters::{Counters, Function, Launch};
 
 /// `CUresult`.
 pub(crate) type Code = i32;

@@ -1,15 +1,11 @@
 //! Memory: pinned blocks of the process's own, registered ones of the caller, and device memory,
 //! which no CPU address reaches.
 
-use crate::{
-    code,
-    state::{Answer, Handle},
-};
-use std::{
-    collections::{BTreeMap, VecDeque},
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
-    ptr,
-};
+use crate::code;
+use crate::state::{Answer, Handle};
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
 
 /// Memory that has a device pointer.
 pub(crate) const DEVICEMAP: u32 = 2;

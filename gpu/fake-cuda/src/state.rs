@@ -1,17 +1,13 @@
 //! The library's one state, and what every call does first: count, fail where the configuration
 //! asks for it, and find its context.
 
-use crate::{
-    Code, Config, Counters, Function, code,
-    context::{self, Context, Contexts},
-    memory::Memory,
-    ptx::Entry,
-    stream::{Event, Stream, Work},
-};
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
-};
+use crate::context::{self, Context, Contexts};
+use crate::memory::Memory;
+use crate::ptx::Entry;
+use crate::stream::{Event, Stream, Work};
+use crate::{Code, Config, Counters, Function, code};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// The answer of a call: nothing, or the code of an error.
 pub(crate) type Answer<T = ()> = Result<T, Code>;

@@ -1,17 +1,13 @@
 //! Streams and events: what was queued happens in order, and only when a query or a synchronise
 //! lets it.
 
-use crate::{
-    Code, Function, code,
-    kernels::Kernel,
-    memory::{DEVICEMAP, Found, Memory, overlap, write_host},
-    state::{Answer, Handle, Needs, State, lock},
-};
-use std::{
-    collections::VecDeque,
-    thread,
-    time::{Duration, Instant},
-};
+use crate::kernels::Kernel;
+use crate::memory::{DEVICEMAP, Found, Memory, overlap, write_host};
+use crate::state::{Answer, Handle, Needs, State, lock};
+use crate::{Code, Function, code};
+use std::collections::VecDeque;
+use std::thread;
+use std::time::{Duration, Instant};
 
 #[derive(Debug)]
 pub(crate) struct Stream {

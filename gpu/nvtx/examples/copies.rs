@@ -7,13 +7,14 @@
 //!     cargo run -p contigo-nvtx --example copies
 //! ```
 
-use contigo::{
-    JobError, Queue, Region,
-    sim::{SimBoard, SimDevice, zdma::ZdmaModel},
-    trace::{self, Event, Ledger, Listener},
-};
+use contigo::sim::zdma::ZdmaModel;
+use contigo::sim::{SimBoard, SimDevice};
+use contigo::trace::{self, Event, Ledger, Listener};
+use contigo::{JobError, Queue, Region};
 use contigo_nvtx::Ranges;
-use std::{error::Error, panic::Location, time::Duration};
+use std::error::Error;
+use std::panic::Location;
+use std::time::Duration;
 
 /// A listener of the program's own, which hands on what it hears.
 struct Both {

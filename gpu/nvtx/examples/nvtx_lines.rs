@@ -12,18 +12,14 @@
 //! Lines are `THREAD VERB DOMAIN NAME PAYLOAD`, with `-` for what is not there. A thread has its
 //! number in this program, from 1. Blanks in names are `_`.
 
-use std::{
-    cell::Cell,
-    env,
-    ffi::{CStr, c_char, c_int, c_uint, c_void},
-    fs::{File, OpenOptions},
-    io::{self, Write},
-    ptr,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
-};
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, PoisonError};
+use std::{env, ptr};
 
 const NVTX_ETID_CALLBACKS: u32 = 1;
 const NVTX_ETID_VERSIONINFO: u32 = 3;

@@ -14,15 +14,11 @@ use crate::abi::{
     VERSION, core2,
 };
 use libloading::Library;
-use std::{
-    env,
-    ffi::{CStr, c_int, c_uint, c_void},
-    fmt, mem, ptr,
-    sync::{
-        LazyLock,
-        atomic::{AtomicPtr, Ordering::Relaxed},
-    },
-};
+use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::sync::LazyLock;
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::{env, fmt, mem, ptr};
 
 /// The variable that names the tool's library.
 pub(crate) const VARIABLE: &str = if cfg!(target_pointer_width = "64") {

@@ -1,22 +1,18 @@
 #![allow(unsafe_code, reason = "a handle of the tool's goes to any thread")]
 //! The runtime's events, as a tool for NVTX hears them.
 
-use crate::{
-    abi::{
-        COLOR_ARGB, Domain, EventAttributes, MESSAGE_TYPE_ASCII, PAYLOAD_TYPE_UNSIGNED_INT64,
-        RangeId, VERSION,
-    },
-    injection::{self, Error},
+use crate::abi::{
+    COLOR_ARGB, Domain, EventAttributes, MESSAGE_TYPE_ASCII, PAYLOAD_TYPE_UNSIGNED_INT64, RangeId,
+    VERSION,
 };
+use crate::injection::{self, Error};
 use contigo::trace::{Event, Kind, Listener};
-use std::{
-    cell::Cell,
-    ffi::{CStr, CString},
-    io::Write,
-    panic::Location,
-    ptr,
-    sync::{Mutex, OnceLock, PoisonError},
-};
+use std::cell::Cell;
+use std::ffi::{CStr, CString};
+use std::io::Write;
+use std::panic::Location;
+use std::ptr;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The name of our domain: a row of its own in a timeline.
 const DOMAIN: &CStr = c"contigo";

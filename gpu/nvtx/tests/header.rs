@@ -14,13 +14,11 @@ mod abi;
 mod tool;
 
 use contigo_testkit::{emulated, nvidia};
-use std::{
-    fmt::Write,
-    fs,
-    mem::offset_of,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::fmt::Write;
+use std::fs;
+use std::mem::offset_of;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const ABI: &str = include_str!("../src/abi.rs");
 

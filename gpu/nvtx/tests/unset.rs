@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::trace::{self, Event, Kind, Ledger};
-use std::{collections::BTreeSet, fs};
+use std::collections::BTreeSet;
+use std::fs;
 
 static LEDGER: Ledger<4> = Ledger::new();
 

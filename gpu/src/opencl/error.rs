@@ -1,9 +1,9 @@
 //! OpenCL's answers as errors of the runtime. This is the one place where one becomes the other.
 
-use cl3::{
-    error_codes::{DLOPEN_FUNCTION_NOT_AVAILABLE, DLOPEN_RUNTIME_LOAD_FAILED, cl_int, error_text},
-    ext::CL_PLATFORM_NOT_FOUND_KHR,
+use cl3::error_codes::{
+    DLOPEN_FUNCTION_NOT_AVAILABLE, DLOPEN_RUNTIME_LOAD_FAILED, cl_int, error_text,
 };
+use cl3::ext::CL_PLATFORM_NOT_FOUND_KHR;
 use contigo::{Error, Result};
 
 /// The error of `call`, which answered `code`. The names are those of `CL/cl.h` and `CL/cl_ext.h`,

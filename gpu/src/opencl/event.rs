@@ -8,7 +8,9 @@ use cl3::event::{
 };
 use cl3::info_type::InfoType;
 use cl3::types::cl_command_queue;
-use contigo::{Error, Result, hw::poll_until, linux::Spin};
+use contigo::hw::poll_until;
+use contigo::linux::Spin;
+use contigo::{Error, Result};
 use core::time::Duration;
 use std::collections::VecDeque;
 

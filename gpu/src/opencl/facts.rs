@@ -1,16 +1,14 @@
 //! The facts that a device of OpenCL tells of itself.
 
 use super::error::check;
-use cl3::{
-    device::{
-        CL_DEVICE_COMPILER_AVAILABLE, CL_DEVICE_HOST_UNIFIED_MEMORY, CL_DEVICE_MAX_MEM_ALLOC_SIZE,
-        CL_DEVICE_MAX_WORK_GROUP_SIZE, CL_DEVICE_MAX_WORK_ITEM_SIZES,
-        CL_DEVICE_MEM_BASE_ADDR_ALIGN, CL_DEVICE_NAME, CL_DEVICE_TYPE, CL_DEVICE_TYPE_ACCELERATOR,
-        CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_GPU, CL_DEVICE_VERSION, get_device_data,
-    },
-    platform::{CL_PLATFORM_NAME, get_platform_data},
-    types::{cl_device_id, cl_platform_id},
+use cl3::device::{
+    CL_DEVICE_COMPILER_AVAILABLE, CL_DEVICE_HOST_UNIFIED_MEMORY, CL_DEVICE_MAX_MEM_ALLOC_SIZE,
+    CL_DEVICE_MAX_WORK_GROUP_SIZE, CL_DEVICE_MAX_WORK_ITEM_SIZES, CL_DEVICE_MEM_BASE_ADDR_ALIGN,
+    CL_DEVICE_NAME, CL_DEVICE_TYPE, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_CPU,
+    CL_DEVICE_TYPE_GPU, CL_DEVICE_VERSION, get_device_data,
 };
+use cl3::platform::{CL_PLATFORM_NAME, get_platform_data};
+use cl3::types::{cl_device_id, cl_platform_id};
 use contigo::{Align, Error, Result};
 
 /// The facts that a device of OpenCL tells of itself (OpenCL 3.0, 4.2, `clGetDeviceInfo`).

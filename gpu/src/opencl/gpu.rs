@@ -4,26 +4,21 @@
 )]
 //! One device of OpenCL, and the context in which everything of it is done.
 
-use super::{
-    error::{check, error, is_no_platform},
-    event::InFlight,
-    facts::{self, OpenClFacts},
-    late::{Late, Wrong},
-    object::Buffer,
-};
-use crate::{
-    common::{Hung, Opened},
-    objects::Objects,
-};
-use cl3::{
-    command_queue::{create_command_queue, release_command_queue},
-    context::{create_context, release_context},
-    device::{CL_DEVICE_TYPE_ALL, get_device_ids},
-    platform::get_platform_ids,
-    types::{cl_command_queue, cl_context, cl_device_id, cl_platform_id},
-};
+use super::error::{check, error, is_no_platform};
+use super::event::InFlight;
+use super::facts::{self, OpenClFacts};
+use super::late::{Late, Wrong};
+use super::object::Buffer;
+use crate::common::{Hung, Opened};
+use crate::objects::Objects;
+use cl3::command_queue::{create_command_queue, release_command_queue};
+use cl3::context::{create_context, release_context};
+use cl3::device::{CL_DEVICE_TYPE_ALL, get_device_ids};
+use cl3::platform::get_platform_ids;
+use cl3::types::{cl_command_queue, cl_context, cl_device_id, cl_platform_id};
 use contigo::{Align, Bus, Error, Port, Result};
-use core::{fmt, ptr, time::Duration};
+use core::time::Duration;
+use core::{fmt, ptr};
 
 /// One device of OpenCL, and the context in which everything of it is done. It stays open until the
 /// program ends, because its drivers have threads. Any thread may use it.

@@ -1,32 +1,24 @@
 #![allow(unsafe_code, reason = "a driver, and a kernel that may write anywhere")]
 //! Any kernel as a driver.
 
-use super::{
-    OpenClGpu, OpenClModule,
-    error::{check, error},
-    facts::word,
-    launches::{self, Launches},
-    object::SubBuffer,
-};
+use super::error::{check, error};
+use super::facts::word;
+use super::launches::{self, Launches};
+use super::object::SubBuffer;
+use super::{OpenClGpu, OpenClModule};
 use crate::common::within;
-use cl3::{
-    error_codes::CL_INVALID_ARG_SIZE,
-    kernel::{
-        CL_KERNEL_NUM_ARGS, CL_KERNEL_WORK_GROUP_SIZE, get_kernel_data, get_kernel_work_group_data,
-        set_kernel_arg,
-    },
-    types::{cl_kernel, cl_mem},
+use cl3::error_codes::CL_INVALID_ARG_SIZE;
+use cl3::kernel::{
+    CL_KERNEL_NUM_ARGS, CL_KERNEL_WORK_GROUP_SIZE, get_kernel_data, get_kernel_work_group_data,
+    set_kernel_arg,
 };
-use contigo::{
-    Completion, Driver, Error, Port, Result,
-    job::{Argument, Launch, Signature},
-    mem::DevSlice,
-};
-use core::{
-    ffi::{CStr, c_void},
-    fmt, ptr,
-    time::Duration,
-};
+use cl3::types::{cl_kernel, cl_mem};
+use contigo::job::{Argument, Launch, Signature};
+use contigo::mem::DevSlice;
+use contigo::{Completion, Driver, Error, Port, Result};
+use core::ffi::{CStr, c_void};
+use core::time::Duration;
+use core::{fmt, ptr};
 
 /// **Any kernel of any program as a [`Driver`]**, on a queue of its own: a launch is its doorbell,
 /// and its event says that it is finished. A [`Signature`] says what the kernel takes, so that no

@@ -1,14 +1,13 @@
 //! Transfers of the hand-over that had not ended when their time was over.
 
-use super::{event::Event, object::Buffer};
+use super::event::Event;
+use super::object::Buffer;
 use crate::common::acquire;
 use contigo::{Error, Result};
-use core::{
-    mem,
-    ops::Range,
-    sync::atomic::{AtomicI32, Ordering},
-    time::Duration,
-};
+use core::mem;
+use core::ops::Range;
+use core::sync::atomic::{AtomicI32, Ordering};
+use core::time::Duration;
 use spin::{Mutex, MutexGuard};
 
 /// How long one hand-over may take. A device that is the CPU does it in the threads in which its

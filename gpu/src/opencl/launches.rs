@@ -1,24 +1,20 @@
 #![allow(unsafe_code, reason = "the driver's functions are called")]
 //! A queue with some launches in it, and the event of each.
 
-use super::{
-    OpenClGpu, OpenClModule,
-    error::check,
-    event::{Event, InFlight, flush},
-    late::{self, Bytes},
-};
-use cl3::{
-    command_queue::{create_command_queue, enqueue_nd_range_kernel, release_command_queue},
-    kernel::release_kernel,
-    types::{cl_command_queue, cl_kernel},
-};
-use contigo::{
-    Error, Result, Wait,
-    job::{Launch, MAX_OPERANDS},
-    linux::Spin,
-    mem::DevSlice,
-};
-use core::{ffi::CStr, mem, ptr, time::Duration};
+use super::error::check;
+use super::event::{Event, InFlight, flush};
+use super::late::{self, Bytes};
+use super::{OpenClGpu, OpenClModule};
+use cl3::command_queue::{create_command_queue, enqueue_nd_range_kernel, release_command_queue};
+use cl3::kernel::release_kernel;
+use cl3::types::{cl_command_queue, cl_kernel};
+use contigo::job::{Launch, MAX_OPERANDS};
+use contigo::linux::Spin;
+use contigo::mem::DevSlice;
+use contigo::{Error, Result, Wait};
+use core::ffi::CStr;
+use core::time::Duration;
+use core::{mem, ptr};
 use std::collections::VecDeque;
 
 /// How many launches are in a queue at once.

@@ -1,29 +1,27 @@
 #![allow(unsafe_code, reason = "a backend, and an object of the driver over its bytes")]
 //! Memory of another backend as a device's of OpenCL.
 
-use super::{
-    OpenClGpu,
-    error::check,
-    event::{Event, flush},
-    late::HAND_OVER_LIMIT,
-    object::{Buffer, Later, SubBuffer},
-};
+use super::OpenClGpu;
+use super::error::check;
+use super::event::{Event, flush};
+use super::late::HAND_OVER_LIMIT;
+use super::object::{Buffer, Later, SubBuffer};
 use crate::Pages;
-use cl3::{
-    command_queue::{enqueue_map_buffer, enqueue_unmap_mem_object, enqueue_write_buffer},
-    memory::{
-        CL_MAP_READ, CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR, create_buffer, release_mem_object,
-    },
-    types::CL_FALSE,
+use cl3::command_queue::{enqueue_map_buffer, enqueue_unmap_mem_object, enqueue_write_buffer};
+use cl3::memory::{
+    CL_MAP_READ, CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR, create_buffer, release_mem_object,
 };
-use contigo::{
-    Backend, DevAddr, Direction, Error, Result,
-    hw::poll_until,
-    linux::Spin,
-    mem::{Api, Handle, Holder, Mapping, SyncScope, WrongAccesses},
-    types::{BaseAddr, Refused},
-};
-use core::{fmt, mem::ManuallyDrop, ops::Range, ptr, ptr::NonNull, time::Duration};
+use cl3::types::CL_FALSE;
+use contigo::hw::poll_until;
+use contigo::linux::Spin;
+use contigo::mem::{Api, Handle, Holder, Mapping, SyncScope, WrongAccesses};
+use contigo::types::{BaseAddr, Refused};
+use contigo::{Backend, DevAddr, Direction, Error, Result};
+use core::mem::ManuallyDrop;
+use core::ops::Range;
+use core::ptr::NonNull;
+use core::time::Duration;
+use core::{fmt, ptr};
 
 /// Memory of another backend, as a device's of OpenCL: one `cl_mem` over its own bytes
 /// (`CL_MEM_USE_HOST_PTR`). CPU and device have them in turn, and each hand-over notifies

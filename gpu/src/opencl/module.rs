@@ -1,21 +1,18 @@
 #![allow(unsafe_code, reason = "the driver's functions are called, and code for a device is built")]
 //! Kernels, as they are built.
 
-use super::{
-    OpenClGpu,
-    error::{check, error},
-    facts::text,
+use super::OpenClGpu;
+use super::error::{check, error};
+use super::facts::text;
+use cl3::kernel::create_kernel;
+use cl3::program::{
+    CL_PROGRAM_BUILD_LOG, build_program, create_program_with_source, get_program_build_data,
+    release_program,
 };
-use cl3::{
-    kernel::create_kernel,
-    program::{
-        CL_PROGRAM_BUILD_LOG, build_program, create_program_with_source, get_program_build_data,
-        release_program,
-    },
-    types::{cl_kernel, cl_program},
-};
+use cl3::types::{cl_kernel, cl_program};
 use contigo::{Error, Result};
-use core::{ffi::CStr, fmt, ptr};
+use core::ffi::CStr;
+use core::{fmt, ptr};
 use std::sync::Arc;
 
 /// The words of the driver's compiler about a source, as much as 64 KiB.

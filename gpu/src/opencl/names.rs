@@ -3,12 +3,11 @@
 
 use super::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
 use crate::Pages;
-use contigo::{
-    Error, Port, Result,
-    job::{AnyDriver, Signature},
-    names::{AnyMemory, AnyModule, GpuDevice, GpuKind, GpuModule},
-};
-use core::{ffi::CStr, fmt};
+use contigo::job::{AnyDriver, Signature};
+use contigo::names::{AnyMemory, AnyModule, GpuDevice, GpuKind, GpuModule};
+use contigo::{Error, Port, Result};
+use core::ffi::CStr;
+use core::fmt;
 
 /// The names `opencl`, `opencl:1` and so on, for [`contigo::names::provide`].
 pub static KIND: GpuKind =

@@ -2,20 +2,18 @@
 //! Memory objects: a block's, its parts, and when the driver has let go of a block's bytes.
 
 use super::error::check;
-use cl3::{
-    memory::{
-        CL_BUFFER_CREATE_TYPE_REGION, cl_buffer_region, create_sub_buffer, release_mem_object,
-        set_mem_object_destructor_callback,
-    },
-    types::cl_mem,
+use cl3::memory::{
+    CL_BUFFER_CREATE_TYPE_REGION, cl_buffer_region, create_sub_buffer, release_mem_object,
+    set_mem_object_destructor_callback,
 };
-use contigo::{Result, hw::poll_until, linux::Spin};
-use core::{
-    cell::UnsafeCell,
-    ffi::c_void,
-    sync::atomic::{AtomicU8, Ordering},
-    time::Duration,
-};
+use cl3::types::cl_mem;
+use contigo::Result;
+use contigo::hw::poll_until;
+use contigo::linux::Spin;
+use core::cell::UnsafeCell;
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicU8, Ordering};
+use core::time::Duration;
 
 /// The `cl_mem` of a block. A plain number: it owns nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

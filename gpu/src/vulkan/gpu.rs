@@ -1,17 +1,17 @@
 #![allow(unsafe_code, reason = "Vulkan's functions are called")]
 //! One Vulkan device, opened for the life of the program.
 
-use super::{VulkanFacts, error::error, object::Object};
-use crate::{
-    common::{Hung, acquire},
-    objects::Objects,
-};
-use ash::{ext, khr, prelude::VkResult, vk};
-use contigo::{Align, Bus, Error, Port, Result, linux::same_process};
-use core::{
-    fmt,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use super::VulkanFacts;
+use super::error::error;
+use super::object::Object;
+use crate::common::{Hung, acquire};
+use crate::objects::Objects;
+use ash::prelude::VkResult;
+use ash::{ext, khr, vk};
+use contigo::linux::same_process;
+use contigo::{Align, Bus, Error, Port, Result};
+use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
 use spin::Mutex;
 
 /// One Vulkan device, with one queue that computes. It is opened once and stays open until the

@@ -1,17 +1,13 @@
 #![allow(unsafe_code, reason = "Vulkan's functions are called, with memory that a backend owns")]
 //! How bytes that a backend has already become a device's memory, with a buffer over all of them.
 
-use super::{
-    VulkanGpu,
-    gpu::{DMA_BUF, HOST, USAGE},
-    object::Object,
-};
+use super::VulkanGpu;
+use super::gpu::{DMA_BUF, HOST, USAGE};
+use super::object::Object;
 use ash::vk;
-use contigo::{
-    Align, Error, Result,
-    linux::same_process,
-    mem::{Mapping, SyncScope},
-};
+use contigo::linux::same_process;
+use contigo::mem::{Mapping, SyncScope};
+use contigo::{Align, Error, Result};
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 /// A device's memory, and one buffer over all of it. Its owner frees it.

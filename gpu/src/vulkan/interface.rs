@@ -2,10 +2,8 @@
 //! both, and may end the process where the shader asks for more.
 
 use crate::common::within;
-use contigo::{
-    Error, Result,
-    job::{Argument, Signature},
-};
+use contigo::job::{Argument, Signature};
+use contigo::{Error, Result};
 use core::ops::Range;
 use std::collections::BTreeMap;
 
@@ -256,10 +254,8 @@ const fn unsupported<T>(what: &'static str, fix: &'static str) -> Result<T> {
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::*;
-    use contigo::{
-        OperandSpec,
-        job::Parameter::{Operand, Words},
-    };
+    use contigo::OperandSpec;
+    use contigo::job::Parameter::{Operand, Words};
 
     /// A module of these instructions, without their first halves.
     fn module(instructions: &[&[u32]]) -> Interface {

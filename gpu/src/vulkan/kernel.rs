@@ -1,14 +1,16 @@
 #![allow(unsafe_code, reason = "a driver, and a shader that may write anywhere")]
 //! Any compute shader as a driver.
 
-use super::{VulkanModule, interface, lane::Lane, launch, object::Bound, pipeline};
-use contigo::{
-    Completion, Direction, Driver, Error, Port, Result,
-    job::{Argument, MAX_OPERANDS, Signature},
-    linux::same_process,
-    mem::DevSlice,
-};
-use core::{ffi::CStr, fmt, time::Duration};
+use super::lane::Lane;
+use super::object::Bound;
+use super::{VulkanModule, interface, launch, pipeline};
+use contigo::job::{Argument, MAX_OPERANDS, Signature};
+use contigo::linux::same_process;
+use contigo::mem::DevSlice;
+use contigo::{Completion, Direction, Driver, Error, Port, Result};
+use core::ffi::CStr;
+use core::fmt;
+use core::time::Duration;
 
 /// **Any compute shader as a [`Driver`]**: a job is one dispatch, and a fence behind it says that
 /// it has ended. A [`Signature`] says what the shader takes, so that no type is written for it.

@@ -4,18 +4,16 @@
 )]
 //! A pipeline's jobs in the device's queue, and a fence behind each.
 
-use super::{
-    VulkanGpu, VulkanModule,
-    object::Bound,
-    pipeline::{DEPTH, Pipeline},
-};
+use super::object::Bound;
+use super::pipeline::{DEPTH, Pipeline};
+use super::{VulkanGpu, VulkanModule};
 use ash::vk;
-use contigo::{
-    Error, Result, Wait,
-    hw::poll_until,
-    linux::{Spin, same_process},
-};
-use core::{ffi::CStr, mem, time::Duration};
+use contigo::hw::poll_until;
+use contigo::linux::{Spin, same_process};
+use contigo::{Error, Result, Wait};
+use core::ffi::CStr;
+use core::mem;
+use core::time::Duration;
 use std::collections::VecDeque;
 
 /// How long the drop of a kernel waits for the end of its jobs: a job that was forgotten may be

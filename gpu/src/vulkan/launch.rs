@@ -2,7 +2,9 @@
 
 use super::VulkanFacts;
 use crate::common::within;
-use contigo::{Error, Result, job::Launch, mem::DevSlice};
+use contigo::job::Launch;
+use contigo::mem::DevSlice;
+use contigo::{Error, Result};
 
 const GROUPS: [&str; 3] =
     ["workgroups of a launch in x", "workgroups of a launch in y", "workgroups of a launch in z"];
@@ -68,7 +70,8 @@ pub(super) fn operand(facts: &VulkanFacts, index: usize, operand: &DevSlice) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::{super::facts::tests::least, *};
+    use super::super::facts::tests::least;
+    use super::*;
     use contigo::DevAddr;
 
     fn refused(name: &'static str, value: u64, min: u64, max: u64) -> Option<Error> {

@@ -1,10 +1,12 @@
 #![allow(unsafe_code, reason = "a library is loaded, and its functions are called")]
 //! The loader, its one instance in this program, and the devices that were opened.
 
-use super::{VulkanFacts, VulkanGpu, error::error, facts};
+use super::error::error;
+use super::{VulkanFacts, VulkanGpu, facts};
 use crate::common::Opened;
 use ash::vk;
-use contigo::{Error, Result, linux::same_process};
+use contigo::linux::same_process;
+use contigo::{Error, Result};
 use spin::MutexGuard;
 use std::sync::OnceLock;
 

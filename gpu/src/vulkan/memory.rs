@@ -1,17 +1,15 @@
 #![allow(unsafe_code, reason = "a backend, and objects of Vulkan that are freed once")]
 //! Any memory of this process, as a Vulkan device's.
 
-use super::{
-    VulkanGpu,
-    import::{self, Imported},
-};
+use super::VulkanGpu;
+use super::import::{self, Imported};
 use crate::Pages;
-use contigo::{
-    Backend, DevAddr, Direction, Error, Result,
-    mem::{Api, Handle, Holder, Mapping, SyncScope, WrongAccesses},
-    types::{BaseAddr, Refused},
-};
-use core::{fmt, mem::ManuallyDrop, ops::Range};
+use contigo::mem::{Api, Handle, Holder, Mapping, SyncScope, WrongAccesses};
+use contigo::types::{BaseAddr, Refused};
+use contigo::{Backend, DevAddr, Direction, Error, Result};
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::ops::Range;
 use std::os::fd::AsFd;
 
 /// Any memory of this process, as a Vulkan device's: a [`Backend`] whose bytes are those of the

@@ -1,14 +1,15 @@
 #![allow(unsafe_code, reason = "Vulkan's functions are called")]
 //! A module of compute shaders, as it was loaded.
 
-use super::{
-    VulkanGpu,
-    interface::Interface,
-    spirv::{self, Entry},
-};
+use super::VulkanGpu;
+use super::interface::Interface;
+use super::spirv::{self, Entry};
 use ash::vk;
-use contigo::{Error, Result, job::Signature, linux::same_process};
-use core::{ffi::CStr, fmt};
+use contigo::job::Signature;
+use contigo::linux::same_process;
+use contigo::{Error, Result};
+use core::ffi::CStr;
+use core::fmt;
 use std::sync::Arc;
 
 /// A handle to a module of compute shaders on one device: SPIR-V, as `glslangValidator -V`, `glslc`

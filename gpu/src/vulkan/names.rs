@@ -2,12 +2,11 @@
 //! How [`contigo::names`] opens a device by its name, and what it takes of it.
 
 use super::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
-use contigo::{
-    Error, Port, Result,
-    job::{AnyDriver, Signature},
-    names::{AnyMemory, AnyModule, GpuDevice, GpuKind, GpuModule},
-};
-use core::{ffi::CStr, fmt};
+use contigo::job::{AnyDriver, Signature};
+use contigo::names::{AnyMemory, AnyModule, GpuDevice, GpuKind, GpuModule};
+use contigo::{Error, Port, Result};
+use core::ffi::CStr;
+use core::fmt;
 
 /// The names `vulkan` and `vulkan:1`, for [`contigo::names::provide`]. A device that was opened by
 /// its name is the one of [`VulkanGpu::open`].

@@ -4,9 +4,11 @@
 )]
 //! A pipeline and what its jobs need, made once; and the commands of a job.
 
-use super::{VulkanGpu, VulkanModule, object::Bound};
+use super::object::Bound;
+use super::{VulkanGpu, VulkanModule};
 use ash::vk;
-use contigo::{Result, job::MAX_OPERANDS};
+use contigo::Result;
+use contigo::job::MAX_OPERANDS;
 use core::ffi::CStr;
 
 /// How many jobs are in the queue at once.

@@ -2,7 +2,8 @@
 
 use super::interface::Interface;
 use contigo::{Error, Result};
-use std::{collections::BTreeMap, ffi::CString};
+use std::collections::BTreeMap;
+use std::ffi::CString;
 
 /// An entry point that computes.
 #[derive(Clone, Debug, PartialEq, Eq)]

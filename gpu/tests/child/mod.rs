@@ -2,14 +2,11 @@
 #![allow(dead_code, reason = "each program of tests takes of it")]
 
 use contigo_testkit::emulated;
-use std::{
-    env, fs,
-    io::{BufRead as _, BufReader},
-    process::{Command, Stdio},
-    sync::mpsc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
 
 const CHILD: &str = "CONTIGO_GPU_CHILD";
 /// The last line of a child that does not end by itself.

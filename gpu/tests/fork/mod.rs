@@ -1,22 +1,18 @@
 //! A child of fork has the parent's objects, and none of its driver's threads: it calls nothing of
 //! the driver. Both interfaces have this test; `super` has what their child is refused.
 
-use super::{
-    Gpu, Kernel, LIMIT, Memory, Opened,
-    child::{child, is_child},
-    fork::{answers, said_by},
-    opened,
-};
-use contigo::{Backend, Driver, Error, Queue, job::Launch, mem::DevSlice, types::BaseAddr};
+use super::child::{child, is_child};
+use super::fork::{answers, said_by};
+use super::{Gpu, Kernel, LIMIT, Memory, Opened, opened};
+use contigo::job::Launch;
+use contigo::mem::DevSlice;
+use contigo::types::BaseAddr;
+use contigo::{Backend, Driver, Error, Queue};
 use contigo_gpu::Pages;
-use nix::{
-    sys::wait::{WaitStatus, waitpid},
-    unistd::{ForkResult, fork},
-};
-use std::{
-    process,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
+use std::process;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Pages whose end is counted.
 pub(crate) struct Counted(Pages);

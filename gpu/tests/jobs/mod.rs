@@ -2,13 +2,12 @@
 //! tests; `super` has the device and two kernels of each.
 
 use super::{KIND, Kernel, LIMIT, opened};
-use contigo::{
-    Driver, Queue, Region,
-    job::{Launch, Words},
-    names::DeviceName,
-};
+use contigo::job::{Launch, Words};
+use contigo::names::DeviceName;
+use contigo::{Driver, Queue, Region};
 use fastrand::Rng;
-use std::{collections::VecDeque, mem, thread};
+use std::collections::VecDeque;
+use std::{mem, thread};
 
 fn words(count: usize, value: u32) -> Words {
     let count = u32::try_from(count).unwrap();

@@ -1,21 +1,14 @@
 //! Loaders and drivers with something wrong, each in a process of its own: typed errors with
 //! numbers, in bounded time.
 
-use super::{
-    LIMIT, built,
-    child::{child, is_child, is_mapped, said, skipped},
-    device, in_place, keyed,
-    memory::Part,
-    module, region,
-};
-use contigo::{
-    Backend, CpuBuf, DevBuf, Direction, Error, JobError, Operand, Queue, Region, job::Launch,
-};
+use super::child::{child, is_child, is_mapped, said, skipped};
+use super::memory::Part;
+use super::{LIMIT, built, device, in_place, keyed, module, region};
+use contigo::job::Launch;
+use contigo::{Backend, CpuBuf, DevBuf, Direction, Error, JobError, Operand, Queue, Region};
 use contigo_gpu::opencl::{OpenClGpu, OpenClKernel, OpenClMemory};
-use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    time::{Duration, Instant},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 #[test]
 fn machine_without_opencl_says_so() {

@@ -2,26 +2,22 @@
 //! writes the object at the offset that an address stands for.
 
 use super::device;
-use cl3::{
-    command_queue::{
-        create_command_queue, enqueue_read_buffer, enqueue_write_buffer, release_command_queue,
-    },
-    device::{CL_DEVICE_TYPE_ALL, get_device_ids},
-    event::{cl_event, release_event},
-    memory::{CL_MEM_CONTEXT, get_mem_object_info},
-    platform::get_platform_ids,
-    types::{CL_TRUE, cl_command_queue, cl_mem},
+use cl3::command_queue::{
+    create_command_queue, enqueue_read_buffer, enqueue_write_buffer, release_command_queue,
 };
-use contigo::{Backend, DevAddr, Port, mem::Mapping, sim::BusError};
+use cl3::device::{CL_DEVICE_TYPE_ALL, get_device_ids};
+use cl3::event::{cl_event, release_event};
+use cl3::memory::{CL_MEM_CONTEXT, get_mem_object_info};
+use cl3::platform::get_platform_ids;
+use cl3::types::{CL_TRUE, cl_command_queue, cl_mem};
+use contigo::mem::Mapping;
+use contigo::sim::BusError;
+use contigo::{Backend, DevAddr, Port};
 use contigo_gpu::opencl::{OpenClGpu, OpenClMemory};
-use contigo_testkit::{
-    conformance,
-    conformance::{Failure, Harness},
-};
-use std::{
-    ptr,
-    sync::{Arc, Mutex},
-};
+use contigo_testkit::conformance;
+use contigo_testkit::conformance::{Failure, Harness};
+use std::ptr;
+use std::sync::{Arc, Mutex};
 
 /// Where each block is that was not freed: its first address, its length, its object.
 type Blocks = Arc<Mutex<Vec<(u64, usize, u64)>>>;

@@ -2,18 +2,16 @@
 //! hand-over that is left out shows the wrong bytes. A library in C stands before the machine's
 //! loader (`copying.c`), in a process of its own.
 
-use super::{
-    LIMIT, built,
-    child::{child, child_of, is_child, said, skipped},
-    device, in_place, module, region, run_there,
-};
-use contigo::{
-    Error, OperandSpec, Queue,
-    job::{Launch, Parameter::Operand, Signature},
-};
+use super::child::{child, child_of, is_child, said, skipped};
+use super::{LIMIT, built, device, in_place, module, region, run_there};
+use contigo::job::Parameter::Operand;
+use contigo::job::{Launch, Signature};
+use contigo::{Error, OperandSpec, Queue};
 use contigo_gpu::opencl::OpenClKernel;
 use contigo_testkit::emulated;
-use std::{env, process::Command, thread, time::Duration};
+use std::process::Command;
+use std::time::Duration;
+use std::{env, thread};
 
 /// The binding looks here for a loader.
 const LOADER: &str = "OPENCL_DYLIB_PATH";

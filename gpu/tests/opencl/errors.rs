@@ -1,15 +1,10 @@
 //! Bad input: typed errors with numbers, and nothing lost.
 
 use super::{LIMIT, device, in_place, keyed, module, region};
-use contigo::{
-    DevAddr, Driver, Error, OperandSpec, Queue,
-    job::{
-        Launch,
-        Parameter::{Operand, Words},
-        Signature,
-    },
-    mem::DevSlice,
-};
+use contigo::job::Parameter::{Operand, Words};
+use contigo::job::{Launch, Signature};
+use contigo::mem::DevSlice;
+use contigo::{DevAddr, Driver, Error, OperandSpec, Queue};
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClModule};
 
 const ANY: contigo::job::Parameter = Operand(OperandSpec::in_out());

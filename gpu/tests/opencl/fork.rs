@@ -1,13 +1,10 @@
 //! What a child of fork is refused. A library before the machine's loader ends it with 77 where it
 //! calls the driver (`broken.c`).
 
-use super::{
-    broken::BROKEN,
-    built,
-    child::{said, skipped},
-    forks::Inherited,
-    scale,
-};
+use super::broken::BROKEN;
+use super::child::{said, skipped};
+use super::forks::Inherited;
+use super::{built, scale};
 use contigo::{Backend, Direction, Driver, Result};
 use contigo_gpu::opencl::{Log, OpenClKernel, OpenClModule};
 use std::process::Command;

@@ -29,23 +29,17 @@ mod never_ends;
 mod scalars;
 mod tensors;
 
-use contigo::{
-    Align, DevBuf, Error, OperandSpec, Queue, Region,
-    job::{
-        Parameter::{Operand, Words},
-        Signature,
-    },
-};
+use contigo::job::Parameter::{Operand, Words};
+use contigo::job::Signature;
+use contigo::{Align, DevBuf, Error, OperandSpec, Queue, Region};
 use contigo_gpu::opencl::{
     KIND, Log, OpenClGpu, OpenClGpu as Gpu, OpenClKernel, OpenClKernel as Kernel, OpenClMemory,
     OpenClMemory as Memory, OpenClModule,
 };
-use std::{
-    ffi::CStr,
-    process::Command,
-    sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
-};
+use std::ffi::CStr;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// Far above what a kernel here takes, also beside a build.
 const LIMIT: Duration = Duration::from_secs(30);

@@ -1,16 +1,12 @@
 //! The block: whose bytes they are, and what is refused.
 
 use super::{device, in_place, module, region, run_there};
-use contigo::{
-    Backend, Bus, Direction, Error, Queue, Region, Result,
-    job::Launch,
-    mem::{Api, Handle, Holder, Mapping, SyncScope},
-    types::BaseAddr,
-};
-use contigo_gpu::{
-    Pages,
-    opencl::{OpenClGpu, OpenClMemory},
-};
+use contigo::job::Launch;
+use contigo::mem::{Api, Handle, Holder, Mapping, SyncScope};
+use contigo::types::BaseAddr;
+use contigo::{Backend, Bus, Direction, Error, Queue, Region, Result};
+use contigo_gpu::Pages;
+use contigo_gpu::opencl::{OpenClGpu, OpenClMemory};
 use core::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,18 +1,16 @@
 //! A kernel that never ends, in a process of its own, which the parent ends.
 
-use super::{
-    child::{END, child, ends_in_time, has_seen_it_all, is_child, is_mapped, said_until_end},
-    device, in_place,
-    memory::Part,
-    module, region,
+use super::child::{
+    END, child, ends_in_time, has_seen_it_all, is_child, is_mapped, said_until_end,
 };
-use contigo::{Backend, Direction, Error, Queue, job::Launch};
+use super::memory::Part;
+use super::{device, in_place, module, region};
+use contigo::job::Launch;
+use contigo::{Backend, Direction, Error, Queue};
 use contigo_gpu::opencl::{OpenClKernel, OpenClMemory};
-use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The queue says so, and keeps the buffer; all memory of the device stays.
 #[test]

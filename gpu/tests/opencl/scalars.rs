@@ -1,14 +1,9 @@
 //! Scalars of a kernel, as argument words.
 
 use super::{LIMIT, device, module, region};
-use contigo::{
-    OperandSpec, Queue,
-    job::{
-        Launch,
-        Parameter::{Operand, Words},
-        Signature,
-    },
-};
+use contigo::job::Parameter::{Operand, Words};
+use contigo::job::{Launch, Signature};
+use contigo::{OperandSpec, Queue};
 use contigo_gpu::opencl::OpenClKernel;
 
 #[test]

@@ -1,15 +1,13 @@
 //! Tensors: the handle as it is, and the offset beside it.
 
-use super::{built, child::skipped, device, in_place, memory::mapped, module, region, run_there};
-use contigo::{
-    CpuBuf, DevBuf, Error, Queue,
-    dlpack::{
-        ByteOffset, DataType, Shape, TensorSpec, TensorTable,
-        abi::{self, DlManagedTensorVersioned},
-    },
-    job::Launch,
-    types::TensorRule,
-};
+use super::child::skipped;
+use super::memory::mapped;
+use super::{built, device, in_place, module, region, run_there};
+use contigo::dlpack::abi::{self, DlManagedTensorVersioned};
+use contigo::dlpack::{ByteOffset, DataType, Shape, TensorSpec, TensorTable};
+use contigo::job::Launch;
+use contigo::types::TensorRule;
+use contigo::{CpuBuf, DevBuf, Error, Queue};
 use contigo_gpu::opencl::OpenClKernel;
 use libloading::Library;
 use std::ptr::NonNull;

@@ -1,23 +1,18 @@
 //! The conformance suite on this memory: under a simulated master, and under the device itself,
 //! whose every access is a dispatch.
 
-use super::{LIMIT, gpu, kernel, shaders, shaders::BYTES};
-use contigo::{
-    Backend, DevAddr, Driver, OperandSpec, Port,
-    job::{
-        Launch,
-        Parameter::{Operand, Words},
-        Signature,
-    },
-    mem::DevSlice,
-    sim::BusError,
-    types::BaseAddr,
-};
+use super::shaders::BYTES;
+use super::{LIMIT, gpu, kernel, shaders};
+use contigo::job::Parameter::{Operand, Words};
+use contigo::job::{Launch, Signature};
+use contigo::mem::DevSlice;
+use contigo::sim::BusError;
+use contigo::types::BaseAddr;
+use contigo::{Backend, DevAddr, Driver, OperandSpec, Port};
 use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
-use contigo_testkit::{
-    conformance,
-    conformance::{Failure, Harness, boards::OnMemory},
-};
+use contigo_testkit::conformance;
+use contigo_testkit::conformance::boards::OnMemory;
+use contigo_testkit::conformance::{Failure, Harness};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 fn device() -> Result<&'static VulkanGpu, Failure> {

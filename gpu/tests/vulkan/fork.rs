@@ -1,12 +1,12 @@
 //! What a child of fork is refused.
 
+use super::LIMIT;
 pub(super) use super::child::said as said_by;
-use super::{LIMIT, forks::Inherited, shaders::scale};
+use super::forks::Inherited;
+use super::shaders::scale;
 use contigo::{Driver, Result};
-use contigo_gpu::{
-    Pages,
-    vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule},
-};
+use contigo_gpu::Pages;
+use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
 
 pub(super) fn answers(child: &mut Inherited<'_>) -> Vec<Result<()>> {
     let (gpu, module) = (child.memory.gpu(), &child.opened.scale);

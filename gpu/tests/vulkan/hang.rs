@@ -1,15 +1,11 @@
 //! A job that never ends, in a child process: it is reported in time, and everything stays.
 
-use super::{
-    child::{child, ends_in_time, has_seen_it_all, is_child, is_mapped, said_until_end},
-    kernel, region,
-    shaders::{ENDLESS, SCALE, scale},
-    with_shader,
-};
-use contigo::{
-    Error, OperandSpec, Queue, Region,
-    job::{Launch, Parameter::Operand, Signature},
-};
+use super::child::{child, ends_in_time, has_seen_it_all, is_child, is_mapped, said_until_end};
+use super::shaders::{ENDLESS, SCALE, scale};
+use super::{kernel, region, with_shader};
+use contigo::job::Parameter::Operand;
+use contigo::job::{Launch, Signature};
+use contigo::{Error, OperandSpec, Queue, Region};
 use contigo_gpu::vulkan::VulkanMemory;
 use std::time::{Duration, Instant};
 

@@ -1,12 +1,11 @@
 //! Machines that lack something: the loader, or a driver. In child processes, because a loader is
 //! loaded once.
 
-use super::{
-    child::{child, is_child, said},
-    gpu, skipped,
-};
+use super::child::{child, is_child, said};
+use super::{gpu, skipped};
 use contigo_gpu::vulkan::VulkanGpu;
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
 /// The answer of opening the first device under these variables.
 fn opened(variables: &[(&str, &Path)]) -> String {

@@ -27,12 +27,14 @@ mod shaders;
 mod validation;
 
 use child::skipped;
-use contigo::{Align, Error, Region, job::Signature};
+use contigo::job::Signature;
+use contigo::{Align, Error, Region};
 use contigo_gpu::vulkan::{
     KIND, VulkanGpu, VulkanGpu as Gpu, VulkanKernel, VulkanKernel as Kernel, VulkanMemory,
     VulkanMemory as Memory, VulkanModule,
 };
-use std::{ffi::CStr, time::Duration};
+use std::ffi::CStr;
+use std::time::Duration;
 
 /// How long a job may take: long enough for two slow cores with other work.
 const LIMIT: Duration = Duration::from_secs(20);

@@ -1,24 +1,17 @@
 //! Memory of every kind, imported: the very same bytes, and what comes back.
 
-use super::{
-    LIMIT, gpu, kernel,
-    shaders::{XOR, xor},
-    skipped, with_shader,
-};
-use contigo::{
-    Backend, Bus, Direction, Error, Queue, Region,
-    dlpack::{ByteOffset, DataType, Shape, TensorSpec, TensorTable},
-    job::Launch,
-    linux::memory::HugeTlb,
-    mem::{Api, Mapping},
-    names::{DeviceName, MemoryName},
-    sim::SimBoard,
-    types::{BaseAddr, TensorRule},
-};
-use contigo_gpu::{
-    Pages,
-    vulkan::{VulkanGpu, VulkanKernel, VulkanMemory},
-};
+use super::shaders::{XOR, xor};
+use super::{LIMIT, gpu, kernel, skipped, with_shader};
+use contigo::dlpack::{ByteOffset, DataType, Shape, TensorSpec, TensorTable};
+use contigo::job::Launch;
+use contigo::linux::memory::HugeTlb;
+use contigo::mem::{Api, Mapping};
+use contigo::names::{DeviceName, MemoryName};
+use contigo::sim::SimBoard;
+use contigo::types::{BaseAddr, TensorRule};
+use contigo::{Backend, Bus, Direction, Error, Queue, Region};
+use contigo_gpu::Pages;
+use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory};
 
 /// A shader writes `0..` XOR 1 into memory that was imported, and it is read by the pointer that
 /// the backend had before.

@@ -1,14 +1,10 @@
 //! Operands: a shader sees its own, and no neighbour.
 
-use super::{
-    LIMIT, kernel, region,
-    shaders::{LENGTH, SCALE, scale},
-    with_shader,
-};
-use contigo::{
-    OperandSpec, Queue,
-    job::{Launch, Parameter::Operand, Signature},
-};
+use super::shaders::{LENGTH, SCALE, scale};
+use super::{LIMIT, kernel, region, with_shader};
+use contigo::job::Parameter::Operand;
+use contigo::job::{Launch, Signature};
+use contigo::{OperandSpec, Queue};
 
 #[test]
 fn job_in_place_touches_no_neighbour() {

@@ -1,18 +1,10 @@
 //! Requests that are refused, with their numbers, before a device sees them.
 
-use super::{
-    LIMIT, gpu, kernel, region,
-    shaders::{self, FLAT, XOR, xor},
-    with_shader,
-};
-use contigo::{
-    Error, OperandSpec, Queue,
-    job::{
-        Launch,
-        Parameter::{Operand, Words},
-        Signature,
-    },
-};
+use super::shaders::{self, FLAT, XOR, xor};
+use super::{LIMIT, gpu, kernel, region, with_shader};
+use contigo::job::Parameter::{Operand, Words};
+use contigo::job::{Launch, Signature};
+use contigo::{Error, OperandSpec, Queue};
 use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanModule};
 
 fn argument(name: &'static str, value: u64, min: u64, max: u64) -> Error {

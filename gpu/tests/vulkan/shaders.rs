@@ -1,13 +1,10 @@
 //! The shaders, compiled when a test runs.
 
-use contigo::{
-    OperandSpec,
-    job::{
-        Parameter::{Operand, Words},
-        Signature,
-    },
-};
-use std::{fs, process::Command};
+use contigo::OperandSpec;
+use contigo::job::Parameter::{Operand, Words};
+use contigo::job::Signature;
+use std::fs;
+use std::process::Command;
 
 /// `to[i] = from[i] ^ key`, word by word.
 pub(crate) const XOR: &str = "#version 450

@@ -5,11 +5,9 @@
 
 use super::{gpu, skipped};
 use ash::{Entry, vk};
-use std::{
-    env,
-    path::Path,
-    process::{Command, ExitStatus},
-};
+use std::env;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
 
 const LAYER: &str = "VK_LAYER_KHRONOS_validation";
 /// Where the loader looks for layers that the system installed.

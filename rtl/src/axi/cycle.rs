@@ -1,9 +1,7 @@
 //! One cycle of memory behind a master: the settings, the time and chance.
 
-use super::{
-    Breach, Burst, BurstKind, Findings, SlaveConfig, SlaveCounts,
-    chance::{Fate, Fates},
-};
+use super::chance::{Fate, Fates};
+use super::{Breach, Burst, BurstKind, Findings, SlaveConfig, SlaveCounts};
 use crate::ports::AxiAddress;
 use contigo::sim::SimBus;
 use std::ops::RangeInclusive;

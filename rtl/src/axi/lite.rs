@@ -1,9 +1,7 @@
 //! The processor's side of a core's registers: an AXI-Lite master, one access at a time.
 
-use super::{
-    Breach, Channel, Findings,
-    watch::{Patience, Watch},
-};
+use super::watch::{Patience, Watch};
+use super::{Breach, Channel, Findings};
 use crate::ports::{LiteIn, LiteOut};
 use contigo::sim::SimBus;
 

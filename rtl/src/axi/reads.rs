@@ -1,11 +1,9 @@
 //! The read half of memory: AR and R.
 
-use super::{
-    Breach, Burst, Channel, Landing,
-    chance::{Fate, Habits, next_answer},
-    cycle::Cycle,
-    watch::{Patience, Ready, Watch},
-};
+use super::chance::{Fate, Habits, next_answer};
+use super::cycle::Cycle;
+use super::watch::{Patience, Ready, Watch};
+use super::{Breach, Burst, Channel, Landing};
 use crate::ports::{AxiAddress, AxiIn, AxiOut, DATA_WORDS};
 use contigo::DevAddr;
 

@@ -1,9 +1,10 @@
 //! Memory behind a core's AXI4 master: the simulated board's, with the board's faults.
 
-use super::{
-    Breach, Channel, Findings, SlaveConfig, SlaveCounts, chance::Fates, cycle::Cycle, reads::Reads,
-    writes::Writes,
-};
+use super::chance::Fates;
+use super::cycle::Cycle;
+use super::reads::Reads;
+use super::writes::Writes;
+use super::{Breach, Channel, Findings, SlaveConfig, SlaveCounts};
 use crate::ports::{AxiIn, AxiOut};
 use contigo::sim::SimBus;
 

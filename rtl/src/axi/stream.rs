@@ -1,12 +1,11 @@
 //! The other ends of a core's streams (AXI-Stream, IHI 0051): the runtime's loopback, source or
 //! sink.
 
-use super::{Channel, Findings, watch::Watch};
+use super::watch::Watch;
+use super::{Channel, Findings};
 use crate::ports::{Beat, DATA_WORDS, In, Out, Shape};
-use contigo::sim::{
-    SimBus,
-    stream::{SimStream, StreamConfig, StreamCounts},
-};
+use contigo::sim::SimBus;
+use contigo::sim::stream::{SimStream, StreamConfig, StreamCounts};
 
 /// The bytes of a beat at most.
 const BEAT_BYTES: usize = 4 * DATA_WORDS;

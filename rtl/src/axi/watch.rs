@@ -1,7 +1,8 @@
 //! A channel on which the core speaks: once valid, it stays as it is until ready (A3.2.1), and waits
 //! for no ready.
 
-use super::{Breach, Channel, cycle::Cycle};
+use super::cycle::Cycle;
+use super::{Breach, Channel};
 
 /// The core's offer of the last cycle, which was not taken.
 #[derive(Debug)]

@@ -1,12 +1,10 @@
 //! The write half of memory: AW, W and B.
 
-use super::{
-    Breach, Burst, Channel, Landing,
-    burst::strobes,
-    chance::{Fate, Habits, next_answer},
-    cycle::Cycle,
-    watch::{Patience, Ready, Watch},
-};
+use super::burst::strobes;
+use super::chance::{Fate, Habits, next_answer};
+use super::cycle::Cycle;
+use super::watch::{Patience, Ready, Watch};
+use super::{Breach, Burst, Channel, Landing};
 use crate::ports::{AxiAddress, AxiIn, AxiOut, DATA_WORDS};
 use contigo::DevAddr;
 use std::collections::VecDeque;

@@ -11,22 +11,20 @@
 //! Exit status: 0 all is right; 1 a score is wrong, or a rule of the bus was broken; 2 wrong usage,
 //! or the core is not here.
 
-use contigo::{
-    Queue,
-    sim::{SimBoard, SimDevice},
+use contigo::Queue;
+use contigo::sim::{SimBoard, SimDevice};
+use contigo_gemm8::Gemm8;
+use contigo_gemm8::demo::{
+    HELD_OUT, Outcome, PIXELS, REGION_BYTES, Reference, SCORES, Task, answer, held_out,
+    stream_through,
 };
-use contigo_gemm8::{
-    Gemm8,
-    demo::{
-        HELD_OUT, Outcome, PIXELS, REGION_BYTES, Reference, SCORES, Task, answer, held_out,
-        stream_through,
-    },
-};
-use contigo_rtl::{
-    RtlConfig, RtlModel,
-    table::{Setting, digits},
-};
-use std::{env, error::Error, process::ExitCode, sync::atomic::AtomicUsize, time::Duration};
+use contigo_rtl::table::{Setting, digits};
+use contigo_rtl::{RtlConfig, RtlModel};
+use std::env;
+use std::error::Error;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
 
 /// Multiplications for an image: the network has 64 values, then 32, then 16.
 const MACS: u64 = (PIXELS as u64 + SCORES as u64) * 32;

@@ -5,7 +5,9 @@
 //! failed; 2 wrong usage.
 
 use contigo_rtl::table::{CASES, Case, Row, Setting};
-use std::{env, error::Error, process::ExitCode};
+use std::env;
+use std::error::Error;
+use std::process::ExitCode;
 
 /// Jobs of each row that run to their end.
 const JOBS: u64 = 200;

@@ -5,12 +5,10 @@
 //! The core as the board sees it: registers, time, the interrupt and the reset line.
 
 use super::{RESET_CYCLES, RtlModel};
-use crate::{
-    axi::{AxiSlave, Breach},
-    irq::IrqLine,
-    ports::In,
-    trace::Marks,
-};
+use crate::axi::{AxiSlave, Breach};
+use crate::irq::IrqLine;
+use crate::ports::In;
+use crate::trace::Marks;
 use contigo::sim::{Model, SimBus};
 
 impl RtlModel {

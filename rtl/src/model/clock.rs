@@ -1,11 +1,9 @@
 //! The core's clock: one cycle, the cycles to a time, and those that are skipped.
 
 use super::{QUIET_CYCLES, RtlModel};
-use crate::{
-    axi::{AxiSlave, Breach},
-    ports::Beat,
-    trace,
-};
+use crate::axi::{AxiSlave, Breach};
+use crate::ports::Beat;
+use crate::trace;
 use contigo::sim::SimBus;
 
 impl RtlModel {

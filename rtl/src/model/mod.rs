@@ -3,17 +3,17 @@
 mod board;
 mod clock;
 
-use crate::{
-    axi::{AxiSlave, Breach, Finding, Findings, LiteMaster, SlaveCounts, StreamPorts},
-    config::RtlConfig,
-    core::{Core, NoCore, PowerOn},
-    irq::IrqLine,
-    ports::{In, MASTERS, Out},
-    trace::{self, Marks},
-    twin::Twin,
-};
-use contigo::sim::{Model, stream::StreamCounts};
-use std::{io, path::Path};
+use crate::axi::{AxiSlave, Breach, Finding, Findings, LiteMaster, SlaveCounts, StreamPorts};
+use crate::config::RtlConfig;
+use crate::core::{Core, NoCore, PowerOn};
+use crate::irq::IrqLine;
+use crate::ports::{In, MASTERS, Out};
+use crate::trace::{self, Marks};
+use crate::twin::Twin;
+use contigo::sim::Model;
+use contigo::sim::stream::StreamCounts;
+use std::io;
+use std::path::Path;
 
 /// For so long a core must have been idle before its clock is skipped. A register's write and an
 /// answer take some cycles until the core has seen to them.

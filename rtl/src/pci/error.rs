@@ -1,7 +1,8 @@
 //! Why a function is served no longer.
 
 use crate::NoCore;
-use std::{io, path::PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 /// A socket's path is shorter than `sun_path` (unix(7)).
 pub(super) const PATH_MAX_BYTES: usize = 107;

@@ -1,20 +1,16 @@
 //! One function: a model, the memory that it reaches, its interrupt, and its time.
 
-use super::{
-    PciError,
-    clock::Clock,
-    config::{Config, Written},
-    description::{Description, Fault, Faults},
-    guest::{Counts, Guest},
-    msi::Msi,
-};
+use super::PciError;
+use super::clock::Clock;
+use super::config::{Config, Written};
+use super::description::{Description, Fault, Faults};
+use super::guest::{Counts, Guest};
+use super::msi::Msi;
 use contigo::sim::{self, Model, SimBus};
 use fastrand::Rng;
-use std::{
-    panic::{self, AssertUnwindSafe},
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Between two looks at a model that has something to do, at least, and at one that has nothing: a
 /// look takes a microsecond or so.
@@ -219,14 +215,10 @@ impl<M: Model> State<M> {
     reason = "a model that panics, which reaches no memory"
 )]
 mod tests {
-    use super::{
-        super::{Obeys, Vectors},
-        *,
-    };
-    use std::{
-        sync::atomic::{AtomicUsize, Ordering},
-        thread,
-    };
+    use super::super::{Obeys, Vectors};
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
 
     struct Broken;
 

@@ -4,23 +4,16 @@
 )]
 //! The guest's memory as the function reaches it: by the maps that QEMU keeps for it.
 
-use super::{
-    PciError,
-    description::{Fault, Faults},
-};
-use contigo::{
-    DevAddr,
-    sim::{BusError, SimMemory},
-};
+use super::PciError;
+use super::description::{Fault, Faults};
+use contigo::DevAddr;
+use contigo::sim::{BusError, SimMemory};
 use memmap2::MmapRaw;
-use std::{
-    collections::BTreeMap,
-    fs::File,
-    io,
-    os::unix::fs::MetadataExt,
-    ptr,
-    sync::atomic::{Ordering, fence},
-};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{Ordering, fence};
+use std::{io, ptr};
 use vfio_user::DmaMapFlags;
 
 /// Pieces that are mapped at once, at most: 1 GiB in pages of 4 KiB, which is how an IOMMU hands

@@ -45,10 +45,8 @@ mod models;
 mod msi;
 mod server;
 
-pub use self::{
-    description::{Description, Fault, Faults, Obeys, Vectors},
-    error::PciError,
-    guest::Counts,
-    models::{MODELS, Report, Row, row},
-    server::{Fatal, Served, serve},
-};
+pub use self::description::{Description, Fault, Faults, Obeys, Vectors};
+pub use self::error::PciError;
+pub use self::guest::Counts;
+pub use self::models::{MODELS, Report, Row, row};
+pub use self::server::{Fatal, Served, serve};

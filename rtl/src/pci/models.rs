@@ -1,19 +1,13 @@
 //! The models by name.
 
-use super::{
-    PciError,
-    description::{Description, Faults, Obeys, Vectors},
-    guest::Counts,
-    server::{Fatal, Served, serve},
-};
-use crate::{
-    Core, PowerOn, RtlConfig, RtlModel,
-    axi::{Landing, SlaveConfig},
-};
-use contigo::{
-    drivers::litepcie::LitepcieConfig,
-    sim::litepcie::{LitepcieModel, LitepcieSpec},
-};
+use super::PciError;
+use super::description::{Description, Faults, Obeys, Vectors};
+use super::guest::Counts;
+use super::server::{Fatal, Served, serve};
+use crate::axi::{Landing, SlaveConfig};
+use crate::{Core, PowerOn, RtlConfig, RtlModel};
+use contigo::drivers::litepcie::LitepcieConfig;
+use contigo::sim::litepcie::{LitepcieModel, LitepcieSpec};
 use std::path::Path;
 
 /// The report of a model whose client has gone.

@@ -1,7 +1,8 @@
 //! The function's interrupt: one vector, by an eventfd of QEMU's.
 
 use super::description::Vectors;
-use std::{fs::File, io::Write};
+use std::fs::File;
+use std::io::Write;
 use vfio_bindings::bindings::vfio::{
     VFIO_IRQ_SET_ACTION_TRIGGER, VFIO_IRQ_SET_DATA_EVENTFD, VFIO_PCI_MSI_IRQ_INDEX,
     VFIO_PCI_MSIX_IRQ_INDEX,

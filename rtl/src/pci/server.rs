@@ -1,14 +1,15 @@
 //! The other end of QEMU's `vfio-user-pci`.
 
-use super::{
-    config::CONFIG_BYTES,
-    description::{Description, Vectors},
-    error::{PATH_MAX_BYTES, PciError},
-    function::Function,
-    guest::Counts,
-};
+use super::config::CONFIG_BYTES;
+use super::description::{Description, Vectors};
+use super::error::{PATH_MAX_BYTES, PciError};
+use super::function::Function;
+use super::guest::Counts;
 use contigo::sim::Model;
-use std::{fs::File, io, os::unix::ffi::OsStrExt, path::Path, thread};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::{io, thread};
 use vfio_bindings::bindings::vfio::{
     VFIO_IRQ_INFO_EVENTFD, VFIO_IRQ_INFO_NORESIZE, VFIO_PCI_BAR0_REGION_INDEX,
     VFIO_PCI_BAR2_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_NUM_IRQS,

@@ -1,19 +1,13 @@
 #![allow(unsafe_code, reason = "a driver is opened on a core")]
 //! The demo's digits through the network that NNgen made, alone or behind the gate.
 
-use super::{
-    Setting, TableError, Tally,
-    jobs::{self, Bytes, Job, Plan},
-};
-use crate::{
-    RtlModel,
-    nngen::{NnGen, OPERAND_BYTES, WINDOW_BYTES},
-};
-use contigo::{
-    CpuBuf, Driver,
-    drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES},
-    sim::{SimBoard, SimDevice},
-};
+use super::jobs::{self, Bytes, Job, Plan};
+use super::{Setting, TableError, Tally};
+use crate::RtlModel;
+use crate::nngen::{NnGen, OPERAND_BYTES, WINDOW_BYTES};
+use contigo::drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES};
+use contigo::sim::{SimBoard, SimDevice};
+use contigo::{CpuBuf, Driver};
 use contigo_gemm8::demo::{PIXELS, Reference, SCORES, held_out};
 use fastrand::Rng;
 use std::fs;

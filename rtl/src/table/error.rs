@@ -1,7 +1,8 @@
 //! The reason why a row has no figures.
 
 use crate::core::NoCore;
-use contigo::{Error, JobError, types::Refused};
+use contigo::types::Refused;
+use contigo::{Error, JobError};
 use contigo_gemm8::demo::DemoError;
 use std::io;
 

@@ -1,23 +1,15 @@
 #![allow(unsafe_code, reason = "a driver is opened on a core")]
 //! A camera that never waits, through the project's own core: a job is a frame of a stream.
 
-use super::{
-    Setting, TableError, Tally,
-    jobs::{QUIET_US, STOP_EVERY, TIMEOUT_US},
-};
-use crate::{
-    RtlConfig,
-    s2mm::{DEPTH, S2mm, WINDOW_BYTES},
-};
-use contigo::{
-    Error, Region, Stream,
-    hw::mmio::{ReadWrite, Register},
-    job::Frame,
-    sim::{
-        SimBoard,
-        stream::{SourceConfig, StreamConfig, packet},
-    },
-};
+use super::jobs::{QUIET_US, STOP_EVERY, TIMEOUT_US};
+use super::{Setting, TableError, Tally};
+use crate::RtlConfig;
+use crate::s2mm::{DEPTH, S2mm, WINDOW_BYTES};
+use contigo::hw::mmio::{ReadWrite, Register};
+use contigo::job::Frame;
+use contigo::sim::SimBoard;
+use contigo::sim::stream::{SourceConfig, StreamConfig, packet};
+use contigo::{Error, Region, Stream};
 use fastrand::Rng;
 use std::time::Duration;
 

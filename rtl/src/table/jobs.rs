@@ -2,10 +2,8 @@
 
 use super::{Setting, TableError, Tally};
 use crate::RtlModel;
-use contigo::{
-    CpuBuf, Driver, Error, Operand, Pool, Queue, Region,
-    sim::{SimBoard, SimDevice},
-};
+use contigo::sim::{SimBoard, SimDevice};
+use contigo::{CpuBuf, Driver, Error, Operand, Pool, Queue, Region};
 use fastrand::Rng;
 use std::time::Duration;
 

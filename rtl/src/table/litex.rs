@@ -1,15 +1,11 @@
 #![allow(unsafe_code, reason = "a driver is opened on a core")]
 //! Copies by LiteX's reader and writer, alone or behind the gate.
 
-use super::{
-    Setting, TableError, Tally,
-    jobs::{self, Bytes, Job, Plan, STOP_EVERY},
-};
+use super::jobs::{self, Bytes, Job, Plan, STOP_EVERY};
+use super::{Setting, TableError, Tally};
 use crate::litex::{LitexDma, WINDOW_BYTES};
-use contigo::{
-    drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES},
-    sim::SimBoard,
-};
+use contigo::drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES};
+use contigo::sim::SimBoard;
 use fastrand::Rng;
 
 /// The gate's registers.

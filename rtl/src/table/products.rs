@@ -1,11 +1,10 @@
 #![allow(unsafe_code, reason = "a driver is opened on a core")]
 //! gemm8's Verilog against its model: random products by both.
 
-use super::{
-    Setting, TableError, Tally,
-    jobs::{self, Bytes, Job, Plan, STOP_EVERY},
-};
-use contigo::{Queue, Region, sim::SimBoard};
+use super::jobs::{self, Bytes, Job, Plan, STOP_EVERY};
+use super::{Setting, TableError, Tally};
+use contigo::sim::SimBoard;
+use contigo::{Queue, Region};
 use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8, regs};
 use fastrand::Rng;
 

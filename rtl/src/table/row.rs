@@ -1,13 +1,12 @@
 //! A row of the table, as text and as JSON.
 
 use super::{Case, Setting, TableError};
-use crate::{
-    RtlModel,
-    axi::Finding,
-    core::{Core, NoCore, PowerOn},
-};
+use crate::RtlModel;
+use crate::axi::Finding;
+use crate::core::{Core, NoCore, PowerOn};
 use contigo::sim::{SimBoard, SimDevice};
-use std::{fmt, time::Instant};
+use std::fmt;
+use std::time::Instant;
 
 /// The rules broken that a row names; it counts the others.
 const SHOWN: usize = 3;

@@ -1,14 +1,10 @@
 //! The port and the memory of a row.
 
 use super::TableError;
-use crate::{
-    RtlConfig, RtlModel,
-    axi::{LiteConfig, SlaveConfig},
-};
-use contigo::{
-    Port,
-    sim::{SimBoard, SimDevice},
-};
+use crate::axi::{LiteConfig, SlaveConfig};
+use crate::{RtlConfig, RtlModel};
+use contigo::Port;
+use contigo::sim::{SimBoard, SimDevice};
 use std::path::PathBuf;
 
 /// The port and the memory of a row, and the seed of all that is left to chance.

@@ -2,21 +2,15 @@
 //! The cores that this crate has for its own tests: one that copies words, and one that cannot be
 //! stopped, with the gate before its master and without.
 
-use super::{
-    Setting, TableError, Tally,
-    jobs::{self, Bytes, Job, Plan, STOP_EVERY},
-};
-use contigo::{
-    Align, Completion, Device, Driver, Error, OperandSpec, Result,
-    drivers::axi_gate::{self, AxiGate, Gated, Part},
-    hw::{
-        mmio::{ReadWrite, Register},
-        poll_every,
-    },
-    job::exactly,
-    mem::DevSlice,
-    sim::SimBoard,
-};
+use super::jobs::{self, Bytes, Job, Plan, STOP_EVERY};
+use super::{Setting, TableError, Tally};
+use contigo::drivers::axi_gate::{self, AxiGate, Gated, Part};
+use contigo::hw::mmio::{ReadWrite, Register};
+use contigo::hw::poll_every;
+use contigo::job::exactly;
+use contigo::mem::DevSlice;
+use contigo::sim::SimBoard;
+use contigo::{Align, Completion, Device, Driver, Error, OperandSpec, Result};
 use fastrand::Rng;
 use std::time::Duration;
 

@@ -1,12 +1,11 @@
 //! Each check finds its fault, and nothing else; a core without a fault breaks no rule, in memory
 //! that stalls and reorders.
 
-use crate::{rig::Rig, skip};
+use crate::rig::Rig;
+use crate::skip;
 use contigo::sim::{Faults, Model};
-use contigo_rtl::{
-    Core, NoCore, PowerOn, RtlConfig, RtlModel,
-    axi::{Breach, Channel, LiteConfig, SlaveConfig},
-};
+use contigo_rtl::axi::{Breach, Channel, LiteConfig, SlaveConfig};
+use contigo_rtl::{Core, NoCore, PowerOn, RtlConfig, RtlModel};
 
 /// Registers of `cores/broken/top.v`.
 const CTRL: usize = 0x00;

@@ -1,12 +1,13 @@
 //! The gate between a core that cannot be stopped and memory that stalls and reorders.
 
-use super::{gate_regs as regs, rig::Rig, skip::or_skip};
-use contigo::{
-    Error, Mmio, Wait,
-    drivers::axi_gate::{AxiGate, Owed, Part, WINDOW_BYTES},
-    sim::{Faults, SimBoard, SimDevice},
-};
-use contigo_rtl::{RtlConfig, RtlModel, axi::SlaveConfig};
+use super::gate_regs as regs;
+use super::rig::Rig;
+use super::skip::or_skip;
+use contigo::drivers::axi_gate::{AxiGate, Owed, Part, WINDOW_BYTES};
+use contigo::sim::{Faults, SimBoard, SimDevice};
+use contigo::{Error, Mmio, Wait};
+use contigo_rtl::axi::SlaveConfig;
+use contigo_rtl::{RtlConfig, RtlModel};
 
 // The core's registers, and the gate's as rtl/gate/registers.md has them.
 const START: usize = 0x00;

@@ -4,21 +4,15 @@
 //! nothing is written after a stop, and the next job is whole.
 
 use crate::{skip, suite};
-use contigo::{
-    CpuBuf, Driver, Error, Pool, Queue, Region,
-    drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES},
-    sim::{Faults, SimBoard, SimDevice, SimWindow},
-};
+use contigo::drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES};
+use contigo::sim::{Faults, SimBoard, SimDevice, SimWindow};
+use contigo::{CpuBuf, Driver, Error, Pool, Queue, Region};
 use contigo_exerciser::Limits;
-use contigo_rtl::{
-    RtlConfig, RtlModel,
-    axi::{Breach, Channel, Finding, SlaveConfig},
-    litex::{LitexDma, WINDOW_BYTES},
-};
-use contigo_testkit::{
-    conformance::Failure,
-    suite::{Kind, Subject, faults},
-};
+use contigo_rtl::axi::{Breach, Channel, Finding, SlaveConfig};
+use contigo_rtl::litex::{LitexDma, WINDOW_BYTES};
+use contigo_rtl::{RtlConfig, RtlModel};
+use contigo_testkit::conformance::Failure;
+use contigo_testkit::suite::{Kind, Subject, faults};
 use std::time::Duration;
 
 const SLOT_BYTES: usize = 4096;

@@ -4,18 +4,14 @@
 //! before its master, nothing is written after a stop.
 
 use crate::skip;
-use contigo::{
-    Driver, Queue, Region,
-    drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES},
-    sim::{SimBoard, SimDevice, SimWindow},
-};
+use contigo::drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES};
+use contigo::sim::{SimBoard, SimDevice, SimWindow};
+use contigo::{Driver, Queue, Region};
 use contigo_gemm8::demo::HELD_OUT;
-use contigo_rtl::{
-    RtlConfig, RtlModel,
-    axi::{Breach, Finding, SlaveConfig},
-    nngen::{NnGen, OPERAND_BYTES, WINDOW_BYTES},
-    table::{self, Setting, TableError},
-};
+use contigo_rtl::axi::{Breach, Finding, SlaveConfig};
+use contigo_rtl::nngen::{NnGen, OPERAND_BYTES, WINDOW_BYTES};
+use contigo_rtl::table::{self, Setting, TableError};
+use contigo_rtl::{RtlConfig, RtlModel};
 use std::fs;
 
 const SLOT_BYTES: usize = 4096;

@@ -1,11 +1,10 @@
 //! A core, or a model of one, in plain memory: no board, and no owners of bytes.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use contigo::{
-    DevAddr,
-    sim::{BusError, Faults, Model, SimBus, SimMemory},
-};
-use contigo_rtl::{RtlModel, axi::Finding};
+use contigo::DevAddr;
+use contigo::sim::{BusError, Faults, Model, SimBus, SimMemory};
+use contigo_rtl::RtlModel;
+use contigo_rtl::axi::Finding;
 use std::ops::Range;
 
 /// Memory from an address on, and a clock. There is none in its hole.

@@ -3,21 +3,15 @@
 //! each loss is counted, and each frame that comes is whole. The model of AXI DMA loses as many.
 
 use crate::{skip, suite};
-use contigo::{
-    Align, CpuBuf, Driver, Error, Region, Stream,
-    drivers::axi_dma::{AxiDmaConfig, Side},
-    sim::{
-        Model, SimBoard, SimDevice, SimWindow,
-        axi_dma::{AxiDmaModel, CoreSpec},
-        stream::{SourceConfig, StreamConfig, StreamCounts, packet},
-    },
-};
+use contigo::drivers::axi_dma::{AxiDmaConfig, Side};
+use contigo::sim::axi_dma::{AxiDmaModel, CoreSpec};
+use contigo::sim::stream::{SourceConfig, StreamConfig, StreamCounts, packet};
+use contigo::sim::{Model, SimBoard, SimDevice, SimWindow};
+use contigo::{Align, CpuBuf, Driver, Error, Region, Stream};
 use contigo_exerciser::Limits;
-use contigo_rtl::{
-    RtlConfig, RtlModel,
-    axi::SlaveConfig,
-    s2mm::{DEPTH, S2mm, WINDOW_BYTES},
-};
+use contigo_rtl::axi::SlaveConfig;
+use contigo_rtl::s2mm::{DEPTH, S2mm, WINDOW_BYTES};
+use contigo_rtl::{RtlConfig, RtlModel};
 use contigo_testkit::suite::{Kind, Subject};
 use std::time::Duration;
 

@@ -1,8 +1,10 @@
 //! Each master has memory of its own behind it, whether it only reads, only writes, or is the
 //! third.
 
-use crate::{rig::Rig, skip};
-use contigo_rtl::{RtlConfig, RtlModel, axi::SlaveConfig};
+use crate::rig::Rig;
+use crate::skip;
+use contigo_rtl::axi::SlaveConfig;
+use contigo_rtl::{RtlConfig, RtlModel};
 
 const FROM: u32 = 0x1004;
 const TO: u32 = 0x2008;

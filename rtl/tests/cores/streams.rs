@@ -1,11 +1,10 @@
 //! A core's streams end in the runtime's: packets of a source pass through a core, every byte.
 
-use crate::{rig::Rig, skip};
+use crate::rig::Rig;
+use crate::skip;
 use contigo::sim::stream::{SourceConfig, StreamConfig, packet};
-use contigo_rtl::{
-    RtlConfig, RtlModel,
-    axi::{Breach, Channel},
-};
+use contigo_rtl::axi::{Breach, Channel};
+use contigo_rtl::{RtlConfig, RtlModel};
 use contigo_testkit::fnv;
 
 const PACKETS: u32 = 30;

@@ -2,10 +2,8 @@
 
 use super::skip;
 use contigo_rtl::{Core, PowerOn, RtlModel};
-use contigo_testkit::{
-    conformance::report,
-    suite::{Subject, faults},
-};
+use contigo_testkit::conformance::report;
+use contigo_testkit::suite::{Subject, faults};
 
 /// Runs it with so many seeds that each kind of fault strikes, a lost answer too.
 pub(crate) fn run(core: &str, subject: &impl Subject<Model = RtlModel>, seeds: u64) {

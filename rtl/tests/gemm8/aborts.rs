@@ -1,13 +1,9 @@
 //! ABORT at any time, in slow memory. The core goes idle, and from then on touches nothing.
 
-use super::{
-    bench::{ABORT, CTRL, IDLE, START, STATUS, core, oracle},
-    job::Job,
-};
-use contigo_rtl::{
-    RtlConfig,
-    axi::{Landing, SlaveConfig},
-};
+use super::bench::{ABORT, CTRL, IDLE, START, STATUS, core, oracle};
+use super::job::Job;
+use contigo_rtl::RtlConfig;
+use contigo_rtl::axi::{Landing, SlaveConfig};
 use fastrand::Rng;
 
 const ABORTED: u32 = 16;

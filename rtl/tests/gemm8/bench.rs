@@ -3,7 +3,8 @@
 pub(crate) use super::rig::{Plain, Rig};
 use contigo::sim::Model;
 use contigo_gemm8::Gemm8Model;
-use contigo_rtl::{RtlConfig, RtlModel, axi::SlaveConfig};
+use contigo_rtl::axi::SlaveConfig;
+use contigo_rtl::{RtlConfig, RtlModel};
 
 pub(crate) const CTRL: usize = 0x00;
 pub(crate) const GIE: usize = 0x04;

@@ -3,17 +3,13 @@
 //! matrix, with no bias and no shift. Unit matrix and bias are the driver's own memory.
 
 use super::suite;
-use contigo::{
-    Completion, CpuBuf, Driver, Error, OperandSpec, Result,
-    mem::{DevSlice, DriverBuf},
-    sim::SimWindow,
-};
+use contigo::mem::{DevSlice, DriverBuf};
+use contigo::sim::SimWindow;
+use contigo::{Completion, CpuBuf, Driver, Error, OperandSpec, Result};
 use contigo_exerciser::Limits;
 use contigo_gemm8::Gemm8;
-use contigo_rtl::{
-    RtlConfig, RtlModel,
-    axi::{Breach, Finding, LiteConfig, SlaveConfig},
-};
+use contigo_rtl::axi::{Breach, Finding, LiteConfig, SlaveConfig};
+use contigo_rtl::{RtlConfig, RtlModel};
 use contigo_testkit::suite::{Kind, Subject};
 use std::time::Duration;
 

@@ -1,10 +1,8 @@
 //! Jobs that fail: where no memory is, where memory answers with an error, and with arguments that
 //! are refused.
 
-use super::{
-    bench::{BASE, core, oracle, settings},
-    job::Job,
-};
+use super::bench::{BASE, core, oracle, settings};
+use super::job::Job;
 use contigo::sim::Faults;
 use fastrand::Rng;
 

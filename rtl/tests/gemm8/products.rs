@@ -1,9 +1,7 @@
 //! Random products by the core and by the model: the same memory, STATUS and BYTES_OUT.
 
-use super::{
-    bench::{core, oracle, settings},
-    job::Job,
-};
+use super::bench::{core, oracle, settings};
+use super::job::Job;
 use fastrand::Rng;
 
 /// Without `CONTIGO_SEEDS`. All take some seconds.

@@ -5,16 +5,16 @@
 //! Two promises of a driver, where no job tells of them: `check` starts nothing, and a stop program
 //! stops the core of a program that is gone.
 
-use contigo::{
-    DevAddr, Driver, Queue, Region, drivers::axi_gate::Part, mem::DevSlice, sim::SimBoard,
-};
+use contigo::drivers::axi_gate::Part;
+use contigo::mem::DevSlice;
+use contigo::sim::SimBoard;
+use contigo::{DevAddr, Driver, Queue, Region};
 use contigo_gemm8::{Gemm, Gemm8, Output, regs};
-use contigo_rtl::{
-    RtlModel,
-    table::{Setting, TableError},
-};
+use contigo_rtl::RtlModel;
+use contigo_rtl::table::{Setting, TableError};
 use fastrand::Rng;
-use std::{mem, time::Duration};
+use std::mem;
+use std::time::Duration;
 
 const SLOT_BYTES: usize = 64 << 10;
 const ARGS: Gemm = Gemm { m: 40, n: 256, k: 128, output: Output::Int32 { relu: false } };

@@ -1,12 +1,10 @@
 //! The registers of the core and of the model, read and written.
 
-use super::{
-    bench::{
-        ABORT, BYTES_OUT, CTRL, DONE, GIE, IDLE, IER, ISR, LEN_BYTES, MODE, POINTERS, READY, Rig,
-        SIZES, START, STATUS, core, oracle, settings,
-    },
-    job::Job,
+use super::bench::{
+    ABORT, BYTES_OUT, CTRL, DONE, GIE, IDLE, IER, ISR, LEN_BYTES, MODE, POINTERS, READY, Rig,
+    SIZES, START, STATUS, core, oracle, settings,
 };
+use super::job::Job;
 use contigo::sim::Model;
 use fastrand::Rng;
 

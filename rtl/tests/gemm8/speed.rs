@@ -1,10 +1,9 @@
 //! How much of the array's peak is reached: a beat of B each cycle.
 
-use super::{
-    bench::{CTRL, START, core},
-    job::Job,
-};
-use contigo_rtl::{RtlConfig, axi::SlaveConfig};
+use super::bench::{CTRL, START, core};
+use super::job::Job;
+use contigo_rtl::RtlConfig;
+use contigo_rtl::axi::SlaveConfig;
 use fastrand::Rng;
 
 /// 8 rows of 16.

@@ -1,23 +1,17 @@
 //! The server, and this test in QEMU's place.
 
 use contigo_testkit::litepcie as manual;
-use nix::sys::{
-    eventfd::{EfdFlags, EventFd},
-    memfd::{MFdFlags, memfd_create},
-};
-use std::{
-    fmt::Debug,
-    fs::File,
-    io::Read,
-    os::{
-        fd::{AsFd, AsRawFd},
-        unix::fs::FileExt,
-    },
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use std::fmt::Debug;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use vfio_bindings::bindings::vfio::{
     VFIO_IRQ_SET_ACTION_TRIGGER, VFIO_IRQ_SET_DATA_EVENTFD, VFIO_PCI_BAR0_REGION_INDEX,

@@ -3,12 +3,11 @@
 use super::machine::{FROM, PAGE, PATIENCE, READER, Server, program};
 use contigo_testkit::litepcie as manual;
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use std::{
-    fs::File,
-    io::{Read, Write},
-    os::{fd::AsRawFd, unix::net::UnixStream},
-    path::Path,
-};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use tempfile::TempDir;
 use vfio_bindings::bindings::vfio::{VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX};
 use vfio_user::Client;

@@ -2,11 +2,10 @@
 //! `cargo test --package contigo --features log --test events`.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
-use contigo::{
-    Queue, Region,
-    drivers::zdma::Zdma,
-    sim::{SimBoard, SimDevice, zdma::ZdmaModel},
-};
+use contigo::drivers::zdma::Zdma;
+use contigo::sim::zdma::ZdmaModel;
+use contigo::sim::{SimBoard, SimDevice};
+use contigo::{Queue, Region};
 use core::time::Duration;
 use std::sync::Mutex;
 

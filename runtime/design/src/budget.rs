@@ -1,6 +1,7 @@
 //! The limit on how much of a file one query reads.
 
-use super::{DesignError, DesignRule, text::Text};
+use super::text::Text;
+use super::{DesignError, DesignRule};
 use core::cell::Cell;
 
 /// The most times that a query reads each byte. Cores of real designs need 2 to 6 passes over their

@@ -1,6 +1,8 @@
 //! A core's clocks.
 
-use super::{Core, Design, MAX_INSTANCES, budget::ONE_PASS, text::hertz};
+use super::budget::ONE_PASS;
+use super::text::hertz;
+use super::{Core, Design, MAX_INSTANCES};
 use heapless::Vec;
 
 /// A clock of a core.

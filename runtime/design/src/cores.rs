@@ -1,9 +1,10 @@
 //! One instance of a design.
 
-use super::{
-    Design, DesignError, DesignRule, budget::ONE_PASS, kernel::Protocol, module::Module,
-    text::number,
-};
+use super::budget::ONE_PASS;
+use super::kernel::Protocol;
+use super::module::Module;
+use super::text::number;
+use super::{Design, DesignError, DesignRule};
 use heapless::Vec;
 
 /// The most register windows of a core, as of a contigo device node.

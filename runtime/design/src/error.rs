@@ -1,7 +1,9 @@
 //! Errors in a design's file.
 
 use super::text::Text;
-use contigo_core::types::{Error, name::Name, near::Near};
+use contigo_core::types::Error;
+use contigo_core::types::name::Name;
+use contigo_core::types::near::Near;
 use core::fmt;
 
 /// Why a file is not a design, or which of its values is impossible, and where.

@@ -1,11 +1,9 @@
 //! A core's interrupts: its pins, and how each reaches the processor.
 
-use super::{
-    Core, Design, DesignError, DesignRule,
-    budget::Budget,
-    module::{Module, Pin},
-    text::number,
-};
+use super::budget::Budget;
+use super::module::{Module, Pin};
+use super::text::number;
+use super::{Core, Design, DesignError, DesignRule};
 use heapless::Vec;
 
 /// The most interrupts of a core, as of a contigo device node.

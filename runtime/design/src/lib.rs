@@ -61,21 +61,17 @@ mod tag;
 mod tests;
 mod text;
 
+pub use self::clocks::Clock;
+pub use self::cores::{Core, Window, parameter_number};
+pub use self::error::{DesignError, DesignRule};
+pub use self::interrupts::{Interrupt, Trigger, Wired};
+pub use self::masters::{Master, Reaches, Snoops};
+pub use self::registers::Register;
+pub use self::soc::Soc;
+pub(crate) use self::tag::{NoTag, Tag, next as next_tag};
 #[cfg(test)]
 pub(crate) use self::text::visits;
-pub use self::{
-    clocks::Clock,
-    cores::{Core, Window, parameter_number},
-    error::{DesignError, DesignRule},
-    interrupts::{Interrupt, Trigger, Wired},
-    masters::{Master, Reaches, Snoops},
-    registers::Register,
-    soc::Soc,
-};
-pub(crate) use self::{
-    tag::{NoTag, Tag, next as next_tag},
-    text::{Text, number},
-};
+pub(crate) use self::text::{Text, number};
 pub use contigo_core::types::name::Name;
 pub use contigo_core::types::near::{MAX_NEAR, Near};
 

@@ -1,14 +1,13 @@
 //! A core's masters, and the port by which each reaches memory.
 
-use super::{
-    Core, DesignError, DesignRule, Soc,
-    budget::Budget,
-    module::{Interface, Module},
-    nets::Nets,
-    soc::{Caches, PsPort},
-    text::{Text, number},
-};
-use contigo_core::{mem::Port, types::Bus};
+use super::budget::Budget;
+use super::module::{Interface, Module};
+use super::nets::Nets;
+use super::soc::{Caches, PsPort};
+use super::text::{Text, number};
+use super::{Core, DesignError, DesignRule, Soc};
+use contigo_core::mem::Port;
+use contigo_core::types::Bus;
 use heapless::Vec;
 
 /// The most masters of a core. One that reaches memory by several ports, or in several pieces,

@@ -1,10 +1,8 @@
 //! An instance's tags.
 
-use super::{
-    budget::{Budget, ONE_PASS},
-    tag::{Tag, next},
-    text::{Text, number},
-};
+use super::budget::{Budget, ONE_PASS};
+use super::tag::{Tag, next};
+use super::text::{Text, number};
 
 /// Where an instance is in the file, and its name.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! The processor's ports that a bus reaches, through instances that forward accesses.
 
-use super::{
-    Design, DesignError, DesignRule, MAX_INSTANCES, Tag, budget::Budget, cores::passes_on, next_tag,
-};
+use super::budget::Budget;
+use super::cores::passes_on;
+use super::{Design, DesignError, DesignRule, MAX_INSTANCES, Tag, next_tag};
 use heapless::{Deque, Vec};
 
 /// The most entries of all interconnects together: two for each instance.

@@ -1,6 +1,9 @@
 //! A core's registers, by their names.
 
-use super::{Core, DesignError, DesignRule, budget::ONE_PASS, module::Module, text::number};
+use super::budget::ONE_PASS;
+use super::module::Module;
+use super::text::number;
+use super::{Core, DesignError, DesignRule};
 
 /// A register of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,12 +7,11 @@
     reason = "a test that panics has failed, which is its purpose"
 )]
 
-use super::{budget::MAX_PASSES, visits, *};
-use std::{
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
+use super::budget::MAX_PASSES;
+use super::{visits, *};
+use std::format;
+use std::string::{String, ToString as _};
+use std::vec::Vec;
 
 /// The size of these tests' files, which does not affect how often a byte is read.
 const BYTES: usize = 1 << 20;

@@ -1,11 +1,10 @@
 //! The checks that drivers share, at open and at submit, and the wait until a core has stopped.
 
-use contigo_core::{
-    hw::{Mmio, Wait, wait::poll_every},
-    job::{StopProgram, StopStep},
-    mem::DevSlice,
-    types::{Error, Result},
-};
+use contigo_core::hw::wait::poll_every;
+use contigo_core::hw::{Mmio, Wait};
+use contigo_core::job::{StopProgram, StopStep};
+use contigo_core::mem::DevSlice;
+use contigo_core::types::{Error, Result};
 use core::time::Duration;
 
 /// The error for a number outside `min` to `max`.

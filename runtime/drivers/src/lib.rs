@@ -28,7 +28,8 @@ mod settle;
 mod tail;
 pub mod zdma;
 
-use contigo_core::{Device, job::DriverRow};
+use contigo_core::Device;
+use contigo_core::job::DriverRow;
 
 /// The rows of all drivers, for a table of drivers by name.
 #[must_use]

@@ -1,10 +1,8 @@
 #![allow(unsafe_code, reason = "descriptors are memory that a device fetches")]
 //! Memory for a ring of descriptors.
 
-use contigo_core::{
-    mem::{CpuBuf, DriverBuf, Port},
-    types::{Error, Refused, Result},
-};
+use contigo_core::mem::{CpuBuf, DriverBuf, Port};
+use contigo_core::types::{Error, Refused, Result};
 
 /// The number of words in the longest descriptor.
 const DESCRIPTOR_WORDS_MAX: usize = 16;

@@ -8,10 +8,9 @@
 //! for the rest of the time would return at once. [`settle`] itself does neither: its caller has
 //! masked the interrupt, or has one that is an edge.
 
-use contigo_core::{
-    hw::{Wait, wait::poll_every},
-    types::Result,
-};
+use contigo_core::hw::Wait;
+use contigo_core::hw::wait::poll_every;
+use contigo_core::types::Result;
 use core::time::Duration;
 
 /// The ends that were seen, and those that may be reported.

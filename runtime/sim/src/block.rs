@@ -5,11 +5,10 @@
 //! One block of simulated memory: the CPU's view, the bus's view, the cache's clean copy, and a
 //! mark for each byte: which device may touch it.
 
-use contigo_core::{
-    mem::SyncScope,
-    types::{Align, BaseAddr, Direction},
-};
-use core::{ops::Range, ptr::NonNull};
+use contigo_core::mem::SyncScope;
+use contigo_core::types::{Align, BaseAddr, Direction};
+use core::ops::Range;
+use core::ptr::NonNull;
 use fastrand::Rng;
 
 /// A [`Holder`](contigo_core::mem::Holder) in one byte, for each byte of memory. 0: no device holds

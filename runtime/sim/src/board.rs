@@ -1,20 +1,15 @@
 //! The simulated board: bus, clock and seed.
 
-use super::{
-    block::SimBlock,
-    faults::Faults,
-    state::{Astray, BASE_STEP, BoardState, MAX_BLOCKS, SimCounts},
-};
-use contigo_core::{
-    mem::{Holder, Port, WrongAccesses},
-    types::{BaseAddr, Bus, Error, PhysAddr, Result, lock, shared::Shared},
-};
-use core::{
-    fmt,
-    mem::MaybeUninit,
-    ops::Range,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use super::block::SimBlock;
+use super::faults::Faults;
+use super::state::{Astray, BASE_STEP, BoardState, MAX_BLOCKS, SimCounts};
+use contigo_core::mem::{Holder, Port, WrongAccesses};
+use contigo_core::types::shared::Shared;
+use contigo_core::types::{BaseAddr, Bus, Error, PhysAddr, Result, lock};
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU32, Ordering};
 use spin::{Mutex, MutexGuard};
 
 /// A handle to a simulated board: its bus, its blocks of memory, the clock and the seed. Clones are

@@ -1,11 +1,10 @@
 //! A board as a model sees it.
 
-use super::{
-    faults::{Fate, Faults},
-    state::{BoardState, BusError, Master},
-};
+use super::faults::{Fate, Faults};
+use super::state::{BoardState, BusError, Master};
 use contigo_core::types::DevAddr;
-use core::{fmt, ops::Range};
+use core::fmt;
+use core::ops::Range;
 use fastrand::Rng;
 
 /// The widest word of a bus: AXI's 1,024 bits.

@@ -4,18 +4,19 @@
 )]
 //! A simulated device: a register window and its interrupt, over a model of the IP core.
 
-use super::{Model, SimBoard, SimBus, board::no_memory, state::Master};
-use contigo_core::{
-    hw::{Device, mmio::Mmio, wait::Wait},
-    mem::{Port, SimulatedDevice, WrongAccesses},
-    trace::stats::Counter,
-    types::{Error, Result, lock, shared::Shared},
-};
-use core::{
-    fmt,
-    mem::MaybeUninit,
-    sync::atomic::{AtomicBool, AtomicU32, Ordering},
-};
+use super::board::no_memory;
+use super::state::Master;
+use super::{Model, SimBoard, SimBus};
+use contigo_core::hw::Device;
+use contigo_core::hw::mmio::Mmio;
+use contigo_core::hw::wait::Wait;
+use contigo_core::mem::{Port, SimulatedDevice, WrongAccesses};
+use contigo_core::trace::stats::Counter;
+use contigo_core::types::shared::Shared;
+use contigo_core::types::{Error, Result, lock};
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use spin::Mutex;
 
 /// The board's side of a simulated device, behind a port. It is a handle: clones refer to the same

@@ -1,16 +1,16 @@
 #![allow(unsafe_code, reason = "a backend promises that its mapping is valid")]
 //! Memory on a simulated board's bus, as backends: the board's own, or another backend's.
 
-use super::{SimBoard, block::SimBlock};
-use contigo_core::{
-    forward,
-    mem::{Backend, Holder, Mapping, Segment, SyncScope, WrongAccesses},
-    types::{
-        Align, BaseAddr, Direction, Error, Result,
-        platform::{Anonymous, HAS_MEMORY},
-    },
-};
-use core::{fmt, mem::ManuallyDrop, ops::Range, ptr::NonNull};
+use super::SimBoard;
+use super::block::SimBlock;
+use contigo_core::forward;
+use contigo_core::mem::{Backend, Holder, Mapping, Segment, SyncScope, WrongAccesses};
+use contigo_core::types::platform::{Anonymous, HAS_MEMORY};
+use contigo_core::types::{Align, BaseAddr, Direction, Error, Result};
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::ops::Range;
+use core::ptr::NonNull;
 
 /// The properties of a block of simulated memory. The default is a good block on a non-coherent
 /// board; every other value is there to be refused, or to stand for another kind of board.

@@ -4,8 +4,10 @@
 )]
 //! A model of an IP core, and a model of any type as one type.
 
-use super::{SimBus, board::no_memory};
-use contigo_core::types::{Result, lock, shared::Shared};
+use super::SimBus;
+use super::board::no_memory;
+use contigo_core::types::shared::Shared;
+use contigo_core::types::{Result, lock};
 use core::fmt;
 use spin::{Mutex, MutexGuard};
 

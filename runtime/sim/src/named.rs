@@ -4,26 +4,23 @@
 //! A driver's model has the driver's name. A variant, such as a core with a camera before it, has a
 //! name that begins with the driver's.
 
-use crate::{
-    AnyModel, Model, SimBus,
-    ap_ctrl::ApCtrlModel,
-    axi_cdma::AxiCdmaModel,
-    axi_dma::{AxiDmaModel, CoreSpec},
-    axi_dmac::{AxiDmacBuild, AxiDmacModel, Side},
-    axi_gate::GatedModel,
-    axi_mcdma::{McdmaModel, McdmaSpec},
-    axi_vdma::{AxiVdmaModel, AxiVdmaSpec},
-    litepcie::LitepcieModel,
-    msgdma::{MsgdmaBuild, MsgdmaModel},
-    pl330::{Pl330Model, Pl330Spec},
-    stream::{SourceConfig, StreamConfig},
-    zdma::ZdmaModel,
-};
-use contigo_core::types::{Error, Result, lock, near::Among};
-use contigo_drivers::{
-    axi_mcdma::McdmaConfig,
-    msgdma::{MsgdmaConfig, MsgdmaMode},
-};
+use crate::ap_ctrl::ApCtrlModel;
+use crate::axi_cdma::AxiCdmaModel;
+use crate::axi_dma::{AxiDmaModel, CoreSpec};
+use crate::axi_dmac::{AxiDmacBuild, AxiDmacModel, Side};
+use crate::axi_gate::GatedModel;
+use crate::axi_mcdma::{McdmaModel, McdmaSpec};
+use crate::axi_vdma::{AxiVdmaModel, AxiVdmaSpec};
+use crate::litepcie::LitepcieModel;
+use crate::msgdma::{MsgdmaBuild, MsgdmaModel};
+use crate::pl330::{Pl330Model, Pl330Spec};
+use crate::stream::{SourceConfig, StreamConfig};
+use crate::zdma::ZdmaModel;
+use crate::{AnyModel, Model, SimBus};
+use contigo_core::types::near::Among;
+use contigo_core::types::{Error, Result, lock};
+use contigo_drivers::axi_mcdma::McdmaConfig;
+use contigo_drivers::msgdma::{MsgdmaConfig, MsgdmaMode};
 use spin::Mutex;
 
 /// A name, and what makes the model.

@@ -1,14 +1,10 @@
 //! The state that a board's handles share: the blocks on the bus, the clock, the random numbers,
 //! and the devices' wrong accesses.
 
-use super::{
-    block::{Mark, SimBlock},
-    faults::Struck,
-};
-use contigo_core::{
-    mem::{Holder, Port, WrongAccesses},
-    types::{BaseAddr, DevAddr, Result},
-};
+use super::block::{Mark, SimBlock};
+use super::faults::Struck;
+use contigo_core::mem::{Holder, Port, WrongAccesses};
+use contigo_core::types::{BaseAddr, DevAddr, Result};
 use core::ops::Range;
 use fastrand::Rng;
 use heapless::Vec;

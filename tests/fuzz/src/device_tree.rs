@@ -1,12 +1,11 @@
-use contigo_bringup::{
-    board::Board,
-    clocks::{self, Crystal},
-    doctor::doctor,
-    machine::Machine,
-    ports::{self, Cores},
-    resets,
-};
-use std::{fs, path::Path};
+use contigo_bringup::board::Board;
+use contigo_bringup::clocks::{self, Crystal};
+use contigo_bringup::doctor::doctor;
+use contigo_bringup::machine::Machine;
+use contigo_bringup::ports::{self, Cores};
+use contigo_bringup::resets;
+use std::fs;
+use std::path::Path;
 
 /// Names that the readers ask for, by which a few bytes make a tree.
 const NODES: [&str; 12] = [

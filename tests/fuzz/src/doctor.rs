@@ -1,24 +1,16 @@
-use contigo_bringup::{
-    board::Board,
-    clocks::{self, Crystal},
-    doctor::doctor,
-    fpga::Fpga,
-    machine::Machine,
-    ports::{self, Cores},
-    power, resets,
-};
-use nix::{
-    sys::{
-        inotify::{AddWatchFlags, InitFlags, Inotify},
-        stat::Mode,
-    },
-    unistd::mkfifo,
-};
-use std::{
-    fs::{self, File},
-    os::unix::fs::symlink,
-    path::Path,
-};
+use contigo_bringup::board::Board;
+use contigo_bringup::clocks::{self, Crystal};
+use contigo_bringup::doctor::doctor;
+use contigo_bringup::fpga::Fpga;
+use contigo_bringup::machine::Machine;
+use contigo_bringup::ports::{self, Cores};
+use contigo_bringup::{power, resets};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::Path;
 
 /// Files that readers ask for, and folders that they list. The first ones are there from the
 /// beginning, with the text behind them.

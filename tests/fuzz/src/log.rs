@@ -1,5 +1,7 @@
 use contigo_log::{BuildId, Decoder, Reader};
-use std::{cell::RefCell, io::Write as _, os::fd::AsRawFd as _};
+use std::cell::RefCell;
+use std::io::Write as _;
+use std::os::fd::AsRawFd as _;
 
 /// The frames that are decoded by a foreign ELF file.
 const FRAMES: [&[u8]; 4] =

@@ -1,8 +1,6 @@
-use contigo::{
-    Align, Region,
-    job::{Parts, Settings},
-    names::{Attach, DeviceName, DriverRow, each_row},
-};
+use contigo::job::{Parts, Settings};
+use contigo::names::{Attach, DeviceName, DriverRow, each_row};
+use contigo::{Align, Region};
 
 /// The map that `ap_ctrl` is opened with.
 const MAP: &[u8] = include_bytes!("../../../docs/examples/copy.json");

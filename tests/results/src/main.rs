@@ -2,13 +2,11 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program for people")]
 
 use contigo_results::{FILE_MAX_BYTES, Report, Table, check, silicon};
-use std::{
-    env,
-    fs::File,
-    io::Read,
-    process::ExitCode,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::env;
+use std::fs::File;
+use std::io::Read;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const USAGE: &str = "\
 Usage: contigo-results [--emulated] FILE...

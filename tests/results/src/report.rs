@@ -2,8 +2,10 @@
 //! unknown or of another type is an error; `sanity` checks the numbers against one another.
 #![allow(missing_docs, reason = "tests/src/bin/contigo-board-tests/report says what each field is")]
 
-use serde::{Deserialize, Deserializer, de::Error};
-use std::{collections::BTreeMap, num::NonZeroU64};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

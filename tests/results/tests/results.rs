@@ -8,12 +8,10 @@
 
 use contigo_results::{Table, check, silicon};
 use serde_json::{Value, json};
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fs};
 
 /// A file as a board would make it. **Its numbers are invented**: no board was measured.
 const INVENTED: &str = include_str!("invented.json");

@@ -1,10 +1,8 @@
 //! A barrier that ends: of threads that meet there, one that panicked before would keep the others,
 //! and the test, for ever.
 
-use std::{
-    sync::{Condvar, Mutex, PoisonError},
-    time::Duration,
-};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 /// As long as a thread may be late, also under an emulator beside other work.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -47,10 +45,9 @@ impl Barrier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{
-        sync::atomic::{AtomicU32, Ordering::Relaxed},
-        thread,
-    };
+    use std::sync::atomic::AtomicU32;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::thread;
 
     #[test]
     fn all_meet_in_every_round() {

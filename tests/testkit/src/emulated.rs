@@ -13,14 +13,11 @@
 //! 32-bit program on a 64-bit kernel is no emulation. Without `/proc` nothing is known, and the
 //! answer is "no".
 
-use std::{
-    env,
-    ffi::OsString,
-    fs,
-    os::unix::ffi::OsStringExt,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
 
 /// The file that the kernel runs, where it is not this program.
 fn emulator() -> Option<PathBuf> {

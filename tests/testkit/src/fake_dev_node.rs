@@ -14,33 +14,21 @@
 )]
 
 use crate::fake_dma_heap::page_bytes;
-use contigo::{
-    Error,
-    linux::dev_node::{
-        DevNode,
-        seam::{Alloc, DevNodeKernel, Fd, Info, Request, SegmentAt, Step, SyncRange, Window},
-    },
+use contigo::Error;
+use contigo::linux::dev_node::DevNode;
+use contigo::linux::dev_node::seam::{
+    Alloc, DevNodeKernel, Fd, Info, Request, SegmentAt, Step, SyncRange, Window,
 };
-use nix::{
-    libc,
-    sys::memfd::{MFdFlags, memfd_create},
-};
-use std::{
-    fs::File,
-    io::{Read, Write},
-    os::{
-        fd::{AsRawFd, BorrowedFd},
-        unix::{
-            fs::{FileExt, MetadataExt},
-            net::UnixStream,
-        },
-    },
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use nix::libc;
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 // The numbers of `kernel-helpers/uapi/contigo.h`, by the fake's own reading of it.
 const MAX_BUFFERS: u32 = 256;

@@ -6,16 +6,12 @@
     reason = "a tree that cannot be built is a failed test; setfsuid is a system call"
 )]
 
-use contigo::{
-    Error,
-    linux::device::{PciFunction, Uio},
-};
-use std::{
-    ffi::OsString,
-    fs,
-    os::unix::fs::{FileExt, PermissionsExt, symlink},
-    path::{Path, PathBuf},
-};
+use contigo::Error;
+use contigo::linux::device::{PciFunction, Uio};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// How many bytes of registers each file has: two pages of 4 KiB.

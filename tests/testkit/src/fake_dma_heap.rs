@@ -3,27 +3,17 @@
 //! log of what was opened and closed.
 #![allow(unsafe_code, reason = "implements the unsafe trait HeapKernel")]
 
-use contigo::{
-    Error,
-    linux::memory::dma_heap::seam::{Fd, HeapKernel},
-};
-use nix::{
-    errno::Errno,
-    fcntl::{OFlag, open},
-    sys::{
-        memfd::{MFdFlags, memfd_create},
-        stat::Mode,
-    },
-    unistd::{SysconfVar, Whence, ftruncate, lseek64, sysconf},
-};
-use std::{
-    fs,
-    os::fd::{AsRawFd, OwnedFd},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use contigo::Error;
+use contigo::linux::memory::dma_heap::seam::{Fd, HeapKernel};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::stat::Mode;
+use nix::unistd::{SysconfVar, Whence, ftruncate, lseek64, sysconf};
+use std::fs;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The one heap that there is.
 pub const HEAP: &str = "linux,cma";

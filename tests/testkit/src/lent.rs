@@ -2,14 +2,10 @@
 //! Windows for a driver that owns its device: one that a test keeps, to look at registers
 //! meanwhile, and one of a program that loses the processor.
 
-use contigo::{
-    Device, Error, Mmio, Result, Wait, forward,
-    sim::{Model, SimDevice, SimWindow},
-};
-use std::{
-    cell::Cell,
-    sync::{Mutex, PoisonError},
-};
+use contigo::sim::{Model, SimDevice, SimWindow};
+use contigo::{Device, Error, Mmio, Result, Wait, forward};
+use std::cell::Cell;
+use std::sync::{Mutex, PoisonError};
 
 /// The registers of `window`, for a driver that owns its device.
 #[derive(Debug)]

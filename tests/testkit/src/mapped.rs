@@ -20,7 +20,8 @@ pub fn is_mapped(start: usize, len_bytes: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::is_mapped;
-    use std::{num::NonZeroUsize, ptr};
+    use std::num::NonZeroUsize;
+    use std::ptr;
 
     #[test]
     fn what_is_unmapped_is_not_mapped() {

@@ -1,12 +1,10 @@
 //! The files that `tests/cuda/get` puts into the cache for machines without a GPU: NVIDIA's
 //! `cuda.h`, the header of NVTX, and the driver's library.
 
-use std::{
-    cmp::Reverse,
-    env, fs, io,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs, io};
 
 /// Why a test is skipped where there is nothing in the cache.
 pub const NOT_HERE: &str = "it is not in the cache: run tests/cuda/get";

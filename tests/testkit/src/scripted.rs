@@ -4,7 +4,8 @@
 )]
 //! A device that touches nothing, and gives the answers of a test.
 
-use contigo::{Completion, Driver, OperandSpec, Port, Result, mem::DevSlice};
+use contigo::mem::DevSlice;
+use contigo::{Completion, Driver, OperandSpec, Port, Result};
 use std::time::Duration;
 
 /// A driver of a device that is not there.

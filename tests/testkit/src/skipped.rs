@@ -1,13 +1,11 @@
 //! Tests that were skipped: each says so at once, and the last test program lists them again
 //! (`tests/tests/summary.rs`).
 
-use std::{
-    env,
-    fs::{self, OpenOptions},
-    io::Write,
-    os::unix::process::parent_id,
-    path::PathBuf,
-};
+use std::env;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::process::parent_id;
+use std::path::PathBuf;
 
 /// Prints that `test` was skipped, and why: a reason ends with how to have what is missing. It is
 /// printed past the test runner's capture, so that it is seen although the test passes.

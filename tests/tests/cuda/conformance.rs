@@ -2,15 +2,11 @@
 //! of the GPU's is, as it must be told for each.
 
 use super::{function, load};
-use contigo::{
-    Align, DevAddr, Port,
-    cuda::{CudaHost, Gpu},
-    sim::BusError,
-};
-use contigo_testkit::{
-    conformance,
-    conformance::{Failure, Harness},
-};
+use contigo::cuda::{CudaHost, Gpu};
+use contigo::sim::BusError;
+use contigo::{Align, DevAddr, Port};
+use contigo_testkit::conformance;
+use contigo_testkit::conformance::{Failure, Harness};
 use fake_cuda::{Config, Controls};
 use std::ffi::c_void;
 

@@ -1,11 +1,10 @@
 //! Kernels that work in the GPU's own memory: the same results, with copies that are counted.
 
-use super::{
-    code,
-    jobs::{GEMM, LIMIT, Rig, operands, rig_with},
-    products::{OPERAND_BYTES, products},
-};
-use contigo::{Error, Queue, Result, cuda::CopyingFunction};
+use super::code;
+use super::jobs::{GEMM, LIMIT, Rig, operands, rig_with};
+use super::products::{OPERAND_BYTES, products};
+use contigo::cuda::CopyingFunction;
+use contigo::{Error, Queue, Result};
 use contigo_gemm8::Gemm;
 use contigo_gemm8::cuda::Gemm8Kernel;
 use fake_cuda::{Config, Function, code as answers};

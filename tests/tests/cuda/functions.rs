@@ -1,14 +1,10 @@
 //! Kernels that have no type of their own, several launches in a stream at once.
 
-use super::{
-    code,
-    jobs::{Rig, rig_with},
-};
-use contigo::{
-    Driver, Error, Operand, OperandSpec, Pool, Queue,
-    cuda::{CopyingFunction, CudaFunction, Launch, Parameter, Signature},
-    job::AnyDriver,
-};
+use super::code;
+use super::jobs::{Rig, rig_with};
+use contigo::cuda::{CopyingFunction, CudaFunction, Launch, Parameter, Signature};
+use contigo::job::AnyDriver;
+use contigo::{Driver, Error, Operand, OperandSpec, Pool, Queue};
 use fake_cuda::{Config, Function, code as answers};
 use std::time::Duration;
 

@@ -1,12 +1,11 @@
 //! Drivers, GPUs, contexts, threads.
 
 use super::{block, clean, code, current, driver, function, load, opened};
-use contigo::{
-    Align, Error, Region,
-    cuda::{Cuda, CudaHost, Gpu},
-};
+use contigo::cuda::{Cuda, CudaHost, Gpu};
+use contigo::{Align, Error, Region};
 use fake_cuda::{Config, Controls, Device, Function, code as answers};
-use std::{ffi::c_void, ptr, thread};
+use std::ffi::c_void;
+use std::{ptr, thread};
 
 #[test]
 fn missing_driver_says_what_to_install() {

@@ -1,17 +1,13 @@
 //! Handles: each owns what it leads to, and the last one to go gives it back, in any order.
 
-use super::{
-    block, clean, driver,
-    jobs::{GEMM, LIMIT, loaded, operands},
-    leaked,
-};
-use contigo::{
-    Queue, Region,
-    cuda::{Cuda, Gpu},
-};
+use super::jobs::{GEMM, LIMIT, loaded, operands};
+use super::{block, clean, driver, leaked};
+use contigo::cuda::{Cuda, Gpu};
+use contigo::{Queue, Region};
 use fake_cuda::{Config, Function};
 use fastrand::Rng;
-use std::{any::Any, thread};
+use std::any::Any;
+use std::thread;
 
 #[test]
 fn the_last_handle_gives_everything_back() {

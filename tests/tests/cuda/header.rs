@@ -4,13 +4,11 @@
 
 use contigo::cuda::code_name;
 use contigo_testkit::{emulated, nvidia};
-use std::{
-    collections::BTreeMap,
-    fmt::Write,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const ABI: &str = include_str!("../../../runtime/core/src/cuda/abi.rs");
 /// Those that `tests/cuda/get` gets.

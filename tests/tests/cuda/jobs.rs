@@ -1,18 +1,15 @@
 //! Kernels as jobs: results, faults that come late, kernels that never end.
 
-use super::{
-    Clean, block, code, leaked, opened,
-    products::{OPERAND_BYTES, lens, products},
-};
-use contigo::{
-    Driver, Error, Operand, OperandSpec, Pool, Queue, Region,
-    cuda::{CudaFunction, Gpu, Image, Log, Module, Parameter, Signature},
-    sim::SimBoard,
-};
+use super::products::{OPERAND_BYTES, lens, products};
+use super::{Clean, block, code, leaked, opened};
+use contigo::cuda::{CudaFunction, Gpu, Image, Log, Module, Parameter, Signature};
+use contigo::sim::SimBoard;
+use contigo::{Driver, Error, Operand, OperandSpec, Pool, Queue, Region};
 use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
 use contigo_gemm8::{Gemm, Output, SimGemm8};
 use fake_cuda::{Config, Counters, Function, LateError, code as answers};
-use std::{thread, time::Duration, time::Instant};
+use std::thread;
+use std::time::{Duration, Instant};
 
 type GpuQueue = Queue<Gemm8Kernel<CudaFunction>>;
 

@@ -27,17 +27,13 @@ mod nvidia;
 mod products;
 mod tensors;
 
-use contigo::{
-    Align, Error, Result,
-    cuda::{Cuda, CudaHost, Gpu},
-};
+use contigo::cuda::{Cuda, CudaHost, Gpu};
+use contigo::{Align, Error, Result};
 use fake_cuda::{Config, Controls, Counters, Function};
-use std::{
-    ffi::{CString, c_void},
-    ops::Deref,
-    os::unix::ffi::OsStrExt,
-    thread,
-};
+use std::ffi::{CString, c_void};
+use std::ops::Deref;
+use std::os::unix::ffi::OsStrExt;
+use std::thread;
 
 /// The driver with the settings in `config`, and the counters of its calls, which also keep the
 /// other tests away.

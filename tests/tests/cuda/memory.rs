@@ -1,12 +1,10 @@
 //! Pinned memory: alignment, both views, registration; nothing leaked by whatever fails.
 
 use super::{block, code, driver, function, opened};
-use contigo::{
-    Align, Backend, Bus, DevAddr, Error, Region,
-    cuda::{CudaHost, Gpu},
-    mem::SyncScope,
-    types::BaseAddr,
-};
+use contigo::cuda::{CudaHost, Gpu};
+use contigo::mem::SyncScope;
+use contigo::types::BaseAddr;
+use contigo::{Align, Backend, Bus, DevAddr, Error, Region};
 use fake_cuda::{Config, Device, Function, code as answers};
 
 #[test]

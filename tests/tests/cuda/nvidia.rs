@@ -2,14 +2,10 @@
 //! its functions there, understands its version, and says its answers. Each is loaded in a process
 //! of its own, which loads no other.
 
-use contigo::{
-    Error, Result,
-    cuda::{Cuda, code_name},
-};
-use contigo_testkit::{
-    emulated,
-    nvidia::{self, Driver, NoNode},
-};
+use contigo::cuda::{Cuda, code_name};
+use contigo::{Error, Result};
+use contigo_testkit::emulated;
+use contigo_testkit::nvidia::{self, Driver, NoNode};
 use std::env;
 
 /// Set in a process that is to load the driver, and nothing else.

@@ -2,11 +2,9 @@
 //! GPU's.
 
 use super::{block, clean, driver};
-use contigo::{
-    Align, Queue, Region,
-    cuda::{Gpu, Log},
-    dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable, abi},
-};
+use contigo::cuda::{Gpu, Log};
+use contigo::dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable, abi};
+use contigo::{Align, Queue, Region};
 use contigo_gemm8::cuda::Gemm8Module;
 use contigo_gemm8::{Gemm, Output};
 use fake_cuda::{Config, Device};

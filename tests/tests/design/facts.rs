@@ -1,9 +1,8 @@
 //! The facts that a whole design has.
 
 use super::{ZYNQ, ZYNQMP};
-use contigo::design::{
-    Core, Design, Reaches, Snoops, Soc, Trigger, Wired, kernel::Protocol, parameter_number,
-};
+use contigo::design::kernel::Protocol;
+use contigo::design::{Core, Design, Reaches, Snoops, Soc, Trigger, Wired, parameter_number};
 
 /// A core's windows, as (interface, address, bytes).
 fn windows<'a>(core: &Core<'_, 'a>) -> Vec<(&'a str, u64, u64)> {

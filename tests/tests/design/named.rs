@@ -1,11 +1,9 @@
 //! Drivers, settings and devices of a design's cores; and whether the fabric is loaded.
 
 use super::ZYNQ;
-use contigo::{
-    design::{Design, DesignRule},
-    names,
-    names::Fabric,
-};
+use contigo::design::{Design, DesignRule};
+use contigo::names;
+use contigo::names::Fabric;
 use std::fs;
 
 const ODD: &str = r#"<PARAMETER NAME="C_INCLUDE_SG" VALUE="1"/><PARAMETER NAME="C_MICRO_DMA" VALUE="1"/>

@@ -5,14 +5,15 @@ mod cores;
 mod dev_nodes;
 mod inventory;
 
-use contigo::{
-    Align, Backend, Bus, Device, Error, Mmio, PhysAddr, Port, Queue, Region, Wait,
-    job::{Parts, Settings},
-    names::{AnyDevice, Attach, DeviceName, Entry, Inventory, MemoryName, OpenDevice, row},
+use contigo::job::{Parts, Settings};
+use contigo::names::{
+    AnyDevice, Attach, DeviceName, Entry, Inventory, MemoryName, OpenDevice, row,
 };
+use contigo::{Align, Backend, Bus, Device, Error, Mmio, PhysAddr, Port, Queue, Region, Wait};
 use contigo_exerciser::uio::ensure_at;
 use contigo_testkit::fake_devices::FakeDevices;
-use std::{fs, time::Duration};
+use std::fs;
+use std::time::Duration;
 
 const PORT: Port = Port {
     name: "test",

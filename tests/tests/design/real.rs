@@ -1,9 +1,7 @@
 //! The shapes that files of real designs have, each in a few lines.
 
-use contigo::{
-    design::{Core, Design, DesignRule, Reaches},
-    names::{device_of, driver_of},
-};
+use contigo::design::{Core, Design, DesignRule, Reaches};
+use contigo::names::{device_of, driver_of};
 
 /// A core `gain` on a Zynq-7000, with `inside` it, and `ranges` of the processor.
 fn zynq(inside: &str, ranges: &str) -> String {

@@ -11,15 +11,11 @@ mod one_job;
 
 use crate::prelude::*;
 use crate::regs::ap_ctrl as regs;
-use contigo::{
-    OperandSpec,
-    design::kernel::{KernelMap, Protocol},
-    drivers::ap_ctrl::ApCtrl,
-    sim::{
-        BusError,
-        ap_ctrl::{ApCtrlModel, KernelCall, KernelFn},
-    },
-};
+use contigo::OperandSpec;
+use contigo::design::kernel::{KernelMap, Protocol};
+use contigo::drivers::ap_ctrl::ApCtrl;
+use contigo::sim::BusError;
+use contigo::sim::ap_ctrl::{ApCtrlModel, KernelCall, KernelFn};
 
 /// `long scale(const int *from, int *to, int m, int n, long factor)`: `m` rows of `n`, times
 /// `factor`.

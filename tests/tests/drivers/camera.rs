@@ -4,12 +4,10 @@
 mod panics;
 
 use crate::prelude::*;
-use contigo::{
-    Stream,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, PacketReport, Side},
-    job::Frame,
-    sim::axi_dma::{AxiDmaModel, CoreSpec},
-};
+use contigo::Stream;
+use contigo::drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, PacketReport, Side};
+use contigo::job::Frame;
+use contigo::sim::axi_dma::{AxiDmaModel, CoreSpec};
 use contigo_testkit::conformance::mutant::{Mutant, Mutation, REFUSAL};
 
 const PACKETS: u32 = 2_000;

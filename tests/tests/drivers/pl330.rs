@@ -12,10 +12,8 @@ mod refused;
 
 use crate::prelude::*;
 use crate::regs::pl330 as regs;
-use contigo::{
-    drivers::pl330::{Controller, PROGRAM_BYTES, Pl330, Pl330Config},
-    sim::pl330::{Pl330Model, Pl330Spec},
-};
+use contigo::drivers::pl330::{Controller, PROGRAM_BYTES, Pl330, Pl330Config};
+use contigo::sim::pl330::{Pl330Model, Pl330Spec};
 use fastrand::Rng;
 
 const WAIT: Duration = Duration::from_millis(50);

@@ -2,21 +2,19 @@
 //! What the tests of all drivers have alike: a board with memory, jobs and their ends, cases in a
 //! table, and devices that are not what they should be.
 
+pub(crate) use contigo::mem::DevSlice;
+pub(crate) use contigo::sim::stream::{SourceConfig, StreamConfig, packet};
+pub(crate) use contigo::sim::{Faults, Model, SimBoard, SimBus, SimDevice, SimSpec, SimWindow};
+pub(crate) use contigo::types::{BaseAddr, Refused};
 pub(crate) use contigo::{
     Align, Completion, CpuBuf, DevAddr, Device, Done, Driver, Error, Mmio, Operand, PhysAddr, Pool,
     Port, Queue, Region, Result, Wait,
-    mem::DevSlice,
-    sim::{
-        Faults, Model, SimBoard, SimBus, SimDevice, SimSpec, SimWindow,
-        stream::{SourceConfig, StreamConfig, packet},
-    },
-    types::{BaseAddr, Refused},
 };
-pub(crate) use contigo_testkit::{
-    lent::{Lent, Watch, Watched},
-    rounds,
-};
-pub(crate) use std::{cell::Cell, ops::RangeBounds, time::Duration};
+pub(crate) use contigo_testkit::lent::{Lent, Watch, Watched};
+pub(crate) use contigo_testkit::rounds;
+pub(crate) use std::cell::Cell;
+pub(crate) use std::ops::RangeBounds;
+pub(crate) use std::time::Duration;
 
 /// Every job of these tests ends within this time of the board.
 pub(crate) const LIMIT: Duration = Duration::from_millis(20);

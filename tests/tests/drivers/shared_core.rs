@@ -5,14 +5,10 @@ mod bell;
 mod channels;
 
 use crate::prelude::*;
-use contigo::{
-    OperandSpec,
-    hw::{
-        mmio::{ReadOnly, ReadWrite, Register},
-        poll_every, poll_until,
-    },
-    job::{Core, CoreChannel, exactly},
-};
+use contigo::OperandSpec;
+use contigo::hw::mmio::{ReadOnly, ReadWrite, Register};
+use contigo::hw::{poll_every, poll_until};
+use contigo::job::{Core, CoreChannel, exactly};
 use std::thread;
 
 const WAIT: Duration = Duration::from_millis(50);

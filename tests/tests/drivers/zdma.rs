@@ -10,7 +10,8 @@ mod registers;
 
 use crate::prelude::*;
 use crate::regs::zdma as regs;
-use contigo::{drivers::zdma::Zdma, sim::zdma::ZdmaModel};
+use contigo::drivers::zdma::Zdma;
+use contigo::sim::zdma::ZdmaModel;
 
 const LEN: usize = 8192;
 

@@ -11,40 +11,31 @@
 
 mod no_syscalls;
 
+use contigo::dlpack::{DataType, Shape, TensorSpec, TensorTable};
+use contigo::hw::{Wired, poll_until};
+use contigo::linux::Spin;
+use contigo::linux::dev_node::DmaBuf;
+use contigo::linux::memory::{DmaHeap, HugeTlb};
+use contigo::mem::DevSlice;
+use contigo::sim::zdma::ZdmaModel;
+use contigo::sim::{SimBoard, SimDevice};
 use contigo::{
-    Align, Backend, Bus, Completion, Device, Driver, Mmio, OperandSpec, Port, Queue, Region,
-    Result,
-    dlpack::{DataType, Shape, TensorSpec, TensorTable},
-    hw::{Wired, poll_until},
-    linux::{
-        Spin,
-        dev_node::DmaBuf,
-        memory::{DmaHeap, HugeTlb},
-    },
-    mem::DevSlice,
-    sim::{SimBoard, SimDevice, zdma::ZdmaModel},
+    Align, Backend, Bus, Completion, Device, Driver, Mmio, OperandSpec, Port, Queue, Region, Result,
 };
-use contigo_testkit::{
-    emulated,
-    fake_dev_node::{DevNodeConfig, FakeDevNode},
-    fake_devices::FakeDevices,
-    fake_dma_heap::{FakeHeap, HEAP, Pages},
-    fake_u_dma_buf::{Config, FakeUDmaBuf},
-};
-use nix::{
-    sys::{
-        memfd::{MFdFlags, memfd_create},
-        signal::{Signal, kill},
-        wait::{WaitStatus, waitpid},
-    },
-    unistd::{ForkResult, fork, ftruncate, pause},
-};
-use std::{
-    fs,
-    os::{fd::AsFd, unix::fs::FileExt as _},
-    sync::Arc,
-    time::Duration,
-};
+use contigo_testkit::emulated;
+use contigo_testkit::fake_dev_node::{DevNodeConfig, FakeDevNode};
+use contigo_testkit::fake_devices::FakeDevices;
+use contigo_testkit::fake_dma_heap::{FakeHeap, HEAP, Pages};
+use contigo_testkit::fake_u_dma_buf::{Config, FakeUDmaBuf};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork, ftruncate, pause};
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The mappings of this process, and of a child that it makes now.
 fn maps_here_and_in_a_child() -> [String; 2] {

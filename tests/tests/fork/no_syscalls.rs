@@ -5,38 +5,28 @@
 //! By a filter, not by seccomp's strict mode: on x86 that takes the time stamp counter away too,
 //! and with it the clock.
 
+use contigo::drivers::axi_dma::{AxiDmaConfig, Side};
+use contigo::hw::{MmioWindow, Wired};
+use contigo::linux::Spin;
+use contigo::linux::memory::HugeTlb;
+use contigo::sim::axi_dma::{AxiDmaModel, CoreSpec};
+use contigo::sim::stream::SourceConfig;
+use contigo::sim::{SimBoard, SimDevice};
 use contigo::{
-    Align, Backend, Bus, DevAddr, Error, Mmio, Pool, Port, Queue, Region, Result, Stream,
-    drivers::axi_dma::{AxiDmaConfig, Side},
-    forward,
-    hw::{MmioWindow, Wired},
-    linux::{Spin, memory::HugeTlb},
-    sim::{
-        SimBoard, SimDevice,
-        axi_dma::{AxiDmaModel, CoreSpec},
-        stream::SourceConfig,
-    },
+    Align, Backend, Bus, DevAddr, Error, Mmio, Pool, Port, Queue, Region, Result, Stream, forward,
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, regs};
-use contigo_testkit::{
-    emulated,
-    fake_dev_node::{DevNodeConfig, FakeDevNode},
-};
-use nix::{
-    sys::{
-        signal::Signal,
-        wait::{WaitStatus, waitpid},
-    },
-    unistd::{ForkResult, fork},
-};
-use std::{
-    cell::Cell,
-    fs::File,
-    io::{Read, Write},
-    os::fd::{FromRawFd, IntoRawFd},
-    ptr::NonNull,
-    time::Duration,
-};
+use contigo_testkit::emulated;
+use contigo_testkit::fake_dev_node::{DevNodeConfig, FakeDevNode};
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, IntoRawFd};
+use std::ptr::NonNull;
+use std::time::Duration;
 
 const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: true, shift: 0 } };
 const SLOT: usize = 256;

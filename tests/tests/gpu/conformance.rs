@@ -1,15 +1,12 @@
 //! The conformance suite, with the GPU itself as the bus master: a kernel reads and writes.
 
-use super::{beside_others, gpu, raw::Raw};
-use contigo::{
-    Align, Backend, DevAddr, Port, Region,
-    cuda::{CudaHost, Gpu},
-    sim::BusError,
-};
-use contigo_testkit::{
-    conformance,
-    conformance::{Failure, Harness},
-};
+use super::raw::Raw;
+use super::{beside_others, gpu};
+use contigo::cuda::{CudaHost, Gpu};
+use contigo::sim::BusError;
+use contigo::{Align, Backend, DevAddr, Port, Region};
+use contigo_testkit::conformance;
+use contigo_testkit::conformance::{Failure, Harness};
 use std::sync::{Mutex, RwLockReadGuard};
 
 /// The most that a check reads or writes at once.

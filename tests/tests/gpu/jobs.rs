@@ -1,20 +1,16 @@
 //! Jobs by the hundred thousand: right, from any thread, in any pinned memory, and nothing is left
 //! of them.
 
-use super::{
-    alone,
-    products::{OPERAND_BYTES, products},
-    raw::{self, Raw},
-    say,
-};
-use contigo::{
-    Align, Error, Pool, Queue, Region,
-    cuda::{CudaHost, Gpu, Log},
-};
+use super::products::{OPERAND_BYTES, products};
+use super::raw::{self, Raw};
+use super::{alone, say};
+use contigo::cuda::{CudaHost, Gpu, Log};
+use contigo::{Align, Error, Pool, Queue, Region};
 use contigo_gemm8::cuda::Gemm8Module;
 use contigo_gemm8::{Gemm, Output};
 use contigo_testkit::skipped;
-use std::{env, fs, thread, time::Duration};
+use std::time::Duration;
+use std::{env, fs, thread};
 
 const LIMIT: Duration = Duration::from_secs(10);
 /// Room for four operands.

@@ -4,10 +4,8 @@
 #![allow(dead_code, reason = "the tests call some of them, the benchmark others")]
 
 use libloading::Library;
-use std::{
-    ffi::{c_char, c_int, c_uint, c_void},
-    sync::OnceLock,
-};
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::sync::OnceLock;
 
 fn library() -> &'static Library {
     static LIBRARY: OnceLock<Library> = OnceLock::new();

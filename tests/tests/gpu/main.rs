@@ -20,11 +20,9 @@ mod raw;
 
 use contigo::cuda::{Cuda, Gpu};
 use contigo_testkit::skipped;
-use std::{
-    io::{self, Write as _},
-    sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-    thread,
-};
+use std::io::{self, Write as _};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread;
 
 /// Who uses the GPU: checks side by side, or one test for itself.
 static USERS: RwLock<()> = RwLock::new(());

@@ -6,10 +6,8 @@ use super::libcuda::{
     cuMemGetInfo_v2, cuModuleGetFunction, cuModuleLoadDataEx, cuPointerGetAttribute,
 };
 use contigo_gemm8::cuda::PTX;
-use std::{
-    ffi::{c_int, c_void},
-    ptr,
-};
+use std::ffi::{c_int, c_void};
+use std::ptr;
 
 /// The thread's context; null where none is current.
 pub(crate) fn current() -> *mut c_void {

@@ -2,16 +2,11 @@
 //! then.
 
 use contigo_testkit::emulated;
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
-use std::{
-    fs,
-    process::{Command, Output, Stdio},
-    thread,
-    time::Duration,
-};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+use std::{fs, thread};
 
 fn program() -> Command {
     emulated::command(env!("CARGO_BIN_EXE_contigo-board-tests"))

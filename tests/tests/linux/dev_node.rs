@@ -9,21 +9,16 @@ mod irq;
 mod memory;
 mod stops;
 
-use contigo::{
-    Backend, Bus, DevAddr, Error, PhysAddr, Port,
-    linux::{
-        dev_node::{DevNode, DmaBuf},
-        memory::DmaHeap,
-    },
-    mem::SyncScope,
-    types::BaseAddr,
-};
-use contigo_testkit::{
-    fake_dev_node::{DevNodeConfig, Event, FakeDevNode, OFFSET},
-    fake_dma_heap::{FakeHeap, HEAP, Pages, page_bytes},
-};
+use contigo::linux::dev_node::{DevNode, DmaBuf};
+use contigo::linux::memory::DmaHeap;
+use contigo::mem::SyncScope;
+use contigo::types::BaseAddr;
+use contigo::{Backend, Bus, DevAddr, Error, PhysAddr, Port};
+use contigo_testkit::fake_dev_node::{DevNodeConfig, Event, FakeDevNode, OFFSET};
+use contigo_testkit::fake_dma_heap::{FakeHeap, HEAP, Pages, page_bytes};
 use nix::libc;
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
+use std::sync::Arc;
 
 const HP0: Port = Port {
     name: "hp0",

@@ -1,15 +1,18 @@
 //! `DmaHeap` on kernels that no one machine has: before and since 6.9, with and without the
 //! capability, out of memory.
 
-use contigo::{
-    Backend, Direction, Error, PhysAddr, linux::memory::DmaHeap, mem::SyncScope, types::BaseAddr,
-};
+use contigo::linux::memory::DmaHeap;
+use contigo::mem::SyncScope;
+use contigo::types::BaseAddr;
+use contigo::{Backend, Direction, Error, PhysAddr};
 use contigo_testkit::direct::DirectSync as _;
 use contigo_testkit::fake_dma_heap::{
     Event, FIRST_FRAME, FakeHeap, Fault, HEAP, PRESENT, Pages, SOFT_DIRTY, page_bytes,
 };
 use nix::errno::Errno;
-use std::{fs, os::unix::fs::FileExt as _, sync::Arc};
+use std::fs;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
 
 fn page() -> usize {
     usize::try_from(page_bytes()).unwrap()

@@ -1,25 +1,22 @@
 //! `HugeTlb` for real: as root with reserved huge pages. Elsewhere each test says why it is
 //! skipped, and the clear error is what is tested instead.
 
-use contigo::{
-    Backend, Direction, Error, PhysAddr, linux::memory::HugeTlb, mem::SyncScope, types::BaseAddr,
-};
-use contigo_testkit::{direct::DirectSync as _, emulated, fake_dma_heap::page_bytes};
-use nix::{
-    errno::Errno,
-    libc,
-    sys::{
-        prctl,
-        resource::{Resource, setrlimit},
-        wait::{WaitStatus, waitpid},
-    },
-    unistd::{ForkResult, Uid, fork, pause, setuid},
-};
-use std::{
-    fs::{self, File},
-    os::unix::fs::FileExt,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use contigo::linux::memory::HugeTlb;
+use contigo::mem::SyncScope;
+use contigo::types::BaseAddr;
+use contigo::{Backend, Direction, Error, PhysAddr};
+use contigo_testkit::direct::DirectSync as _;
+use contigo_testkit::emulated;
+use contigo_testkit::fake_dma_heap::page_bytes;
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Uid, fork, pause, setuid};
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most pages of one block.
 const MAX_PAGES: usize = 512;

@@ -2,22 +2,17 @@
 //! bus mastering, the interrupt by `uio_pci_generic`, and that nothing stays open. With a real
 //! kernel they are tested on the lab's boards.
 
-use contigo::{Bus, Device, Error, Mmio, Port, Wait, linux::device::UioIrq};
+use contigo::linux::device::UioIrq;
+use contigo::{Bus, Device, Error, Mmio, Port, Wait};
 use contigo_testkit::fake_devices::{FakeDevices, as_nobody};
-use nix::{
-    poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::stat::Mode,
-    unistd::mkfifo,
-};
-use std::{
-    fs::{self, OpenOptions},
-    io::Write,
-    os::{
-        fd::AsFd,
-        unix::fs::{OpenOptionsExt, PermissionsExt},
-    },
-    time::{Duration, Instant},
-};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::time::{Duration, Instant};
 
 const EDU: &str = "0000:00:01.0";
 const PORT: Port = Port {

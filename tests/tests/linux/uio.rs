@@ -1,13 +1,14 @@
 //! UIO devices, over trees of files that look like the kernel's: what is found, what is refused,
 //! and that nothing stays open. With a real kernel they are tested on the lab's boards.
 
-use contigo::{
-    Bus, Device, Error, Mmio, PhysAddr, Port, Wait,
-    hw::{Wired, poll_until},
-    linux::device::Registers,
-};
+use contigo::hw::{Wired, poll_until};
+use contigo::linux::device::Registers;
+use contigo::{Bus, Device, Error, Mmio, PhysAddr, Port, Wait};
 use contigo_testkit::fake_devices::{FakeDevices, as_nobody};
-use std::{cell::Cell, fs, os::unix::fs::PermissionsExt, time::Duration};
+use std::cell::Cell;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 const PORT: Port = Port {
     name: "test",

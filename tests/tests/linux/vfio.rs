@@ -8,7 +8,8 @@ mod memory;
 mod open;
 mod shared;
 
-use contigo::{Error, linux::vfio::Vfio};
+use contigo::Error;
+use contigo::linux::vfio::Vfio;
 use contigo_testkit::fake_vfio::{ADDRESS, FakeVfio, Machine};
 use std::sync::Arc;
 

@@ -6,14 +6,10 @@
 #[path = "../../../runtime/core/src/hw/shared_interrupt.rs"]
 mod shared_interrupt;
 
-use crate::{
-    PREEMPTIONS, check,
-    types::atomic::{AtomicU32, Ordering},
-};
-use loom::{
-    sync::{Arc, Condvar, Mutex},
-    thread,
-};
+use crate::types::atomic::{AtomicU32, Ordering};
+use crate::{PREEMPTIONS, check};
+use loom::sync::{Arc, Condvar, Mutex};
+use loom::thread;
 use shared_interrupt::SharedInterrupt;
 
 /// A device with two channels and one interrupt: a line that is high until a thread waits for it,

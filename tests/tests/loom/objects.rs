@@ -12,19 +12,13 @@ mod views;
 #[path = "../../../bindings/objects/src/table/word.rs"]
 mod word;
 
-use crate::{
-    atomic::{AtomicU32, AtomicU64, Ordering},
-    check,
-};
+use crate::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::check;
 use contigo_objects::{Kind, Refusal};
-use loom::{
-    cell::UnsafeCell,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize},
-    },
-    thread,
-};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, AtomicUsize};
+use loom::thread;
 use views::{Access, Views};
 use word::{FREE, GENERATION_MAX, JOB, KEPT, LIVE, USERS_MAX, Word, bits};
 

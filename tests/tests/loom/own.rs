@@ -20,13 +20,13 @@ mod returned;
 #[path = "../../../runtime/core/src/mem/region/slots.rs"]
 mod slots;
 
-use crate::{
-    PREEMPTIONS, check,
-    types::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering},
-};
+use crate::types::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use crate::{PREEMPTIONS, check};
 use contigo_testkit::emulated;
 use count::Count;
-use loom::{cell::UnsafeCell, sync::Arc, thread};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
 use slots::{Slots, slot_of, words_for};
 
 /// How the model differs from the runtime.

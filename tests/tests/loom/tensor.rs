@@ -8,8 +8,11 @@
 #[path = "../../../runtime/core/src/dlpack/slot.rs"]
 mod slot;
 
-use crate::{check, types::atomic::AtomicUsize};
-use loom::{cell::UnsafeCell, sync::Arc, thread};
+use crate::check;
+use crate::types::atomic::AtomicUsize;
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
 use slot::{Deleted, FREE, Slot};
 
 struct Tensor {

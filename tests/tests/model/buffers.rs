@@ -1,15 +1,15 @@
 //! Steps on buffers that the CPU owns: take, write, show, split, drop, forget; and on pools.
 
-use crate::{
-    machine::{ALLOCATIONS, Held, Machine, REGION_BYTES, SLOT_BYTES, Slots, place, random_range},
-    world::Home,
+use crate::machine::{
+    ALLOCATIONS, Held, Machine, REGION_BYTES, SLOT_BYTES, Slots, place, random_range,
 };
+use crate::world::Home;
 use contigo::{Align, CpuBuf, Error};
-use contigo_testkit::{
-    conformance::{Verdict, rig::random_bytes},
-    ensure,
-};
-use std::{iter, mem, ops::Range};
+use contigo_testkit::conformance::Verdict;
+use contigo_testkit::conformance::rig::random_bytes;
+use contigo_testkit::ensure;
+use std::ops::Range;
+use std::{iter, mem};
 
 impl Machine {
     pub(crate) fn take(&mut self) -> Verdict {

@@ -1,19 +1,16 @@
 //! Jobs of gemm8: submitted or run with whatever is at hand, and waited for in every way there is.
 //! `units.rs` has how they end without.
 
-use crate::{
-    machine::{Lent, Machine, Part},
-    operands::some_gemm,
-    oracle::{self, Attempted, refusal},
-    units::{CAPACITY, Job, Jobs, State, Unit},
-};
+use crate::machine::{Lent, Machine, Part};
+use crate::operands::some_gemm;
+use crate::oracle::{self, Attempted, refusal};
+use crate::units::{CAPACITY, Job, Jobs, State, Unit};
 use contigo::{CpuBuf, DevBuf, Error, JobError, Operand};
 use contigo_gemm8::Gemm;
-use contigo_testkit::{
-    conformance::{Failure, Verdict},
-    ensure,
-};
-use std::{mem, time::Duration};
+use contigo_testkit::conformance::{Failure, Verdict};
+use contigo_testkit::ensure;
+use std::mem;
+use std::time::Duration;
 
 /// Any job has ended by then that does not hang.
 const ENOUGH: Duration = Duration::from_millis(20);

@@ -6,14 +6,16 @@
 //! A driver around another: it tells ends out of order where it is asked to, or breaks one rule.
 
 use crate::suite::axi_dma::COPY_SG;
-use contigo::{
-    Completion, CpuBuf, Driver, Error, OperandSpec, Port, Result, job::StopProgram, mem::DevSlice,
-    sim::SimWindow,
-};
+use contigo::job::StopProgram;
+use contigo::mem::DevSlice;
+use contigo::sim::SimWindow;
+use contigo::{Completion, CpuBuf, Driver, Error, OperandSpec, Port, Result};
 use contigo_exerciser::Limits;
 use contigo_testkit::suite::{Kind, Sight, Subject, faults};
 use fastrand::Rng;
-use std::{collections::VecDeque, ops::Range, time::Duration};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::time::Duration;
 
 /// Which rule of `Driver`'s is broken, now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,25 +1,19 @@
 //! Buffers: one random step at a time, each compared with the model.
 
-use crate::{
-    liar::Lie,
-    units::Unit,
-    world::{Home, World},
-};
-use contigo::{
-    Align, Backend, CpuBuf, DevAddr, DevBuf, Direction, Limits, Operand, Pool, Region,
-    mem::{DevSlice, Requirements},
-    sim::{Faults, SimBoard, SimCounts, SimSpec},
-};
+use crate::liar::Lie;
+use crate::units::Unit;
+use crate::world::{Home, World};
+use contigo::mem::{DevSlice, Requirements};
+use contigo::sim::{Faults, SimBoard, SimCounts, SimSpec};
+use contigo::{Align, Backend, CpuBuf, DevAddr, DevBuf, Direction, Limits, Operand, Pool, Region};
 use contigo_gemm8::SimGemm8;
-use contigo_testkit::{
-    conformance::{
-        Failure, Verdict, boards,
-        mutant::{Mutant, Mutation},
-    },
-    ensure,
-};
+use contigo_testkit::conformance::mutant::{Mutant, Mutation};
+use contigo_testkit::conformance::{Failure, Verdict, boards};
+use contigo_testkit::ensure;
 use fastrand::Rng;
-use std::{collections::BTreeMap, mem, ops::Range};
+use std::collections::BTreeMap;
+use std::mem;
+use std::ops::Range;
 
 pub(crate) const REGION_BYTES: usize = 48 << 10;
 /// Blocks and pools of the region.

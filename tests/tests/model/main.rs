@@ -38,16 +38,13 @@ mod units;
 mod world;
 
 use contigo::sim::Faults;
-use contigo_testkit::{
-    conformance::{Failure, Verdict, mutant::Mutation},
-    rounds,
-};
+use contigo_testkit::conformance::mutant::Mutation;
+use contigo_testkit::conformance::{Failure, Verdict};
+use contigo_testkit::rounds;
 use liar::Lie;
 use machine::{Plan, Tally};
-use std::{
-    env,
-    panic::{AssertUnwindSafe, catch_unwind},
-};
+use std::env;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Sequences of one test, where `CONTIGO_SEEDS` does not say.
 const SEEDS: u64 = 1_000;

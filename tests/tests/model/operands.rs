@@ -1,15 +1,12 @@
 //! The operands of a job, and the buffers that come back when it is refused.
 
-use crate::{
-    machine::{Held, Lent, Machine, Part, place, random_range},
-    oracle,
-};
+use crate::machine::{Held, Lent, Machine, Part, place, random_range};
+use crate::oracle;
 use contigo::{Direction, Error, JobError, Operand};
 use contigo_gemm8::{Gemm, Output};
-use contigo_testkit::{
-    conformance::{Verdict, rig::kept},
-    ensure,
-};
+use contigo_testkit::conformance::Verdict;
+use contigo_testkit::conformance::rig::kept;
+use contigo_testkit::ensure;
 use fastrand::Rng;
 use std::ops::Range;
 

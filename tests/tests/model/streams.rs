@@ -1,25 +1,19 @@
 //! A stream: frames fetched, held, given back, dropped and forgotten, with stops, faults and resets
 //! between. Every packet is in a frame or counted.
 
-use crate::{
-    liar::Liar,
-    machine::{Plan, Tally},
-};
-use contigo::{
-    Align, CpuBuf, Error, Pool, Region, Stream,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, PacketReport, Side},
-    sim::{
-        SimBoard, SimDevice, SimSpec, SimWindow,
-        axi_dma::{AxiDmaModel, CoreSpec},
-        stream::{SourceConfig, packet},
-    },
-};
-use contigo_testkit::{
-    conformance::{Verdict, rig::random_bytes},
-    ensure,
-};
+use crate::liar::Liar;
+use crate::machine::{Plan, Tally};
+use contigo::drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, PacketReport, Side};
+use contigo::sim::axi_dma::{AxiDmaModel, CoreSpec};
+use contigo::sim::stream::{SourceConfig, packet};
+use contigo::sim::{SimBoard, SimDevice, SimSpec, SimWindow};
+use contigo::{Align, CpuBuf, Error, Pool, Region, Stream};
+use contigo_testkit::conformance::Verdict;
+use contigo_testkit::conformance::rig::random_bytes;
+use contigo_testkit::ensure;
 use fastrand::Rng;
-use std::{mem, time::Duration};
+use std::mem;
+use std::time::Duration;
 
 /// Is it this packet, or the beginning of it that a fault left?
 fn is_packet(number: u32, seen: &[u8]) -> bool {

@@ -28,11 +28,9 @@ mod programs;
 mod stale;
 mod zdma;
 
-use contigo_testkit::{
-    conformance::report,
-    emulated, rounds,
-    suite::{Subject, faults},
-};
+use contigo_testkit::conformance::report;
+use contigo_testkit::suite::{Subject, faults};
+use contigo_testkit::{emulated, rounds};
 
 const SEEDS: u64 = 1_000;
 /// Under an emulator, where the same code is only translated: each kind of fault, both ways to

@@ -1,13 +1,14 @@
 //! Two gemm8 and their queues: opened, stopped, taken back, reset, dropped, forgotten.
 
 use crate::machine::{Machine, Part};
-use contigo::{Queue, job::Cancelled, sim::SimWindow};
+use contigo::Queue;
+use contigo::job::Cancelled;
+use contigo::sim::SimWindow;
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, SimGemm8};
-use contigo_testkit::{
-    conformance::{Failure, Verdict},
-    ensure,
-};
-use std::{collections::VecDeque, mem};
+use contigo_testkit::conformance::{Failure, Verdict};
+use contigo_testkit::ensure;
+use std::collections::VecDeque;
+use std::mem;
 
 /// The device takes one job at a time: the second waits.
 pub(crate) const CAPACITY: usize = 2;

@@ -1,9 +1,7 @@
 //! The plain model: what every byte must show, and which pieces are out.
 
-use contigo_testkit::{
-    conformance::{Failure, Verdict},
-    ensure,
-};
+use contigo_testkit::conformance::{Failure, Verdict};
+use contigo_testkit::ensure;
 use std::ops::Range;
 
 /// Where a buffer came from, and goes back to.

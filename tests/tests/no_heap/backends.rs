@@ -1,28 +1,18 @@
 //! A thousand jobs on each backend without the heap.
 
-use super::{
-    board,
-    counting::{Uncounted, count},
-    none_on, wide,
-};
-use contigo::{
-    Direction, Error, Mmio as _, Port, Wait as _,
-    linux::{
-        dev_node::DevNode,
-        memory::{
-            DmaHeap, HugeTlb, UDmaBuf,
-            u_dma_buf::seam::{DevInfo, RealIoctl, Roots, SyncArgs, UDmaBufIoctl},
-        },
-    },
-    sim::OnBoard,
-};
-use contigo_testkit::{
-    direct::DirectSync as _,
-    fake_dev_node::{self, DevNodeConfig, FakeDevNode},
-    fake_dma_heap::{FakeHeap, HEAP, Pages},
-    fake_u_dma_buf::{Config, FakeUDmaBuf},
-};
-use std::{fs, sync::Arc};
+use super::counting::{Uncounted, count};
+use super::{board, none_on, wide};
+use contigo::linux::dev_node::DevNode;
+use contigo::linux::memory::u_dma_buf::seam::{DevInfo, RealIoctl, Roots, SyncArgs, UDmaBufIoctl};
+use contigo::linux::memory::{DmaHeap, HugeTlb, UDmaBuf};
+use contigo::sim::OnBoard;
+use contigo::{Direction, Error, Mmio as _, Port, Wait as _};
+use contigo_testkit::direct::DirectSync as _;
+use contigo_testkit::fake_dev_node::{self, DevNodeConfig, FakeDevNode};
+use contigo_testkit::fake_dma_heap::{FakeHeap, HEAP, Pages};
+use contigo_testkit::fake_u_dma_buf::{Config, FakeUDmaBuf};
+use std::fs;
+use std::sync::Arc;
 
 #[test]
 fn none_on_the_simulated_boards_memory() {

@@ -1,22 +1,14 @@
 //! The allocator that counts, and fakes of the kernel whose own allocations are not counted.
 
-use contigo::{
-    Result,
-    linux::{
-        dev_node::seam::{DevNodeKernel, Fd, Request},
-        memory::{
-            dma_heap::seam::HeapKernel,
-            u_dma_buf::seam::{DevInfo, SyncArgs, UDmaBufIoctl},
-        },
-    },
-};
-use contigo_testkit::{
-    fake_dev_node::FakeDevNode, fake_dma_heap::FakeHeap, fake_u_dma_buf::FakeIoctl,
-};
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-};
+use contigo::Result;
+use contigo::linux::dev_node::seam::{DevNodeKernel, Fd, Request};
+use contigo::linux::memory::dma_heap::seam::HeapKernel;
+use contigo::linux::memory::u_dma_buf::seam::{DevInfo, SyncArgs, UDmaBufIoctl};
+use contigo_testkit::fake_dev_node::FakeDevNode;
+use contigo_testkit::fake_dma_heap::FakeHeap;
+use contigo_testkit::fake_u_dma_buf::FakeIoctl;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 
 thread_local! {
     // Constant, and nothing to drop: reading it allocates nothing.

@@ -1,12 +1,13 @@
 //! A thousand jobs on memory that CUDA pinned, without the heap.
 
-use super::{GEMM, JOBS, SLOT, counting::count};
-use contigo::{
-    Align, Error, Queue, Region,
-    cuda::{Cuda, CudaHost, Gpu, Log},
-};
+use super::counting::count;
+use super::{GEMM, JOBS, SLOT};
+use contigo::cuda::{Cuda, CudaHost, Gpu, Log};
+use contigo::{Align, Error, Queue, Region};
 use contigo_gemm8::cuda::Gemm8Module;
-use std::{ffi::CString, os::unix::ffi::OsStrExt, time::Duration};
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
 /// The driver that stands in has a thread, which a machine that is at work elsewhere lets wait: no
 /// time is measured here.

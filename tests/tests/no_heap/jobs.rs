@@ -1,17 +1,15 @@
 //! Pools of two threads, queues, streams, tensors and kernels' maps without the heap.
 
-use super::{JOBS, LIMIT, SLOT, board, counting::count};
-use contigo::{
-    Align, Error, Port, Queue, Region, Stream,
-    dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
-    drivers::axi_dma::{AxiDmaConfig, Side},
-    sim::{
-        Faults, SimBoard, SimDevice,
-        axi_dma::{AxiDmaModel, CoreSpec},
-        stream::SourceConfig,
-    },
-};
-use std::{fmt::Write as _, time::Duration};
+use super::counting::count;
+use super::{JOBS, LIMIT, SLOT, board};
+use contigo::dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable};
+use contigo::drivers::axi_dma::{AxiDmaConfig, Side};
+use contigo::sim::axi_dma::{AxiDmaModel, CoreSpec};
+use contigo::sim::stream::SourceConfig;
+use contigo::sim::{Faults, SimBoard, SimDevice};
+use contigo::{Align, Error, Port, Queue, Region, Stream};
+use std::fmt::Write as _;
+use std::time::Duration;
 
 #[test]
 fn none_on_two_threads_that_share_a_pool() {
@@ -108,10 +106,9 @@ fn none_for_tensors_there_and_back() {
 
 #[test]
 fn kernel_map_and_jobs_allocate_nothing() {
-    use contigo::{
-        design::kernel,
-        sim::{SimDevice, ap_ctrl::ApCtrlModel},
-    };
+    use contigo::design::kernel;
+    use contigo::sim::SimDevice;
+    use contigo::sim::ap_ctrl::ApCtrlModel;
     const HEADER: &[u8] = include_bytes!("../drivers/ap_ctrl/xfilter_hw.h");
     const HWH: &[u8] = include_bytes!("../drivers/ap_ctrl/system.hwh");
     let mut text = String::with_capacity(4096);

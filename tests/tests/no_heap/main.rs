@@ -21,11 +21,9 @@ mod jobs;
 mod opened;
 mod own;
 
-use contigo::{
-    Align, Backend, DevBuf, Done, Error, JobError, Port, Queue, Region, Result,
-    sim::{Faults, SimBoard, SimWindow},
-    trace::{self, Kind, Ledger},
-};
+use contigo::sim::{Faults, SimBoard, SimWindow};
+use contigo::trace::{self, Kind, Ledger};
+use contigo::{Align, Backend, DevBuf, Done, Error, JobError, Port, Queue, Region, Result};
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
 use counting::{count, uncounted};
 use std::time::Duration;

@@ -1,13 +1,13 @@
 //! Devices and names are found, opened and listed without the heap.
 
-use super::{SLOT, counting::count};
-use contigo::{
-    Align, Error, Queue, Region,
-    drivers::zdma::Zdma,
-    names::{Attach, DeviceName, Inventory, MemoryName},
-};
+use super::SLOT;
+use super::counting::count;
+use contigo::drivers::zdma::Zdma;
+use contigo::names::{Attach, DeviceName, Inventory, MemoryName};
+use contigo::{Align, Error, Queue, Region};
 use contigo_testkit::fake_devices::FakeDevices;
-use std::{fmt::Write as _, time::Duration};
+use std::fmt::Write as _;
+use std::time::Duration;
 
 #[test]
 fn devices_are_found_and_opened_without_it() {

@@ -1,12 +1,12 @@
 //! Handles that own their memory, and whole programs of them, without the heap.
 
 use super::counting::count;
-use contigo::{
-    Align, Limits, Pool, Queue, Region, Result,
-    job::{AnyDriver, queue_bytes},
-    sim::{Sim, SimBoard, SimDevice, zdma::ZdmaModel},
-};
-use std::{mem::MaybeUninit, time::Duration};
+use contigo::job::{AnyDriver, queue_bytes};
+use contigo::sim::zdma::ZdmaModel;
+use contigo::sim::{Sim, SimBoard, SimDevice};
+use contigo::{Align, Limits, Pool, Queue, Region, Result};
+use std::mem::MaybeUninit;
+use std::time::Duration;
 
 struct App {
     region: Region,

@@ -1,26 +1,20 @@
 //! Every step of a run is heard, at the line that asked for it, and counted.
 
 use crate::gemm::{GEMM, LIMIT, four, operands, queue, region};
-use contigo::{
-    Align, Backend, Error, Queue, Region,
-    dlpack::{DataType, Shape, TensorSpec, TensorTable},
-    linux::vfio::{Interrupt, Vfio, VfioDevice},
-    mem::DriverBuf,
-    sim::{Faults, SimBoard},
-    trace::{self, Count, Event, Kind, Ledger, Listener},
-};
+use contigo::dlpack::{DataType, Shape, TensorSpec, TensorTable};
+use contigo::linux::vfio::{Interrupt, Vfio, VfioDevice};
+use contigo::mem::DriverBuf;
+use contigo::sim::{Faults, SimBoard};
+use contigo::trace::{self, Count, Event, Kind, Ledger, Listener};
+use contigo::{Align, Backend, Error, Queue, Region};
 use contigo_gemm8::{Gemm8, SimGemm8};
-use contigo_testkit::{
-    barrier::Barrier,
-    fake_devices::FakeDevices,
-    fake_vfio::{ADDRESS, FakeVfio, Machine},
-};
-use std::{
-    cell::RefCell,
-    panic::Location,
-    sync::{Arc, Once},
-    thread,
-};
+use contigo_testkit::barrier::Barrier;
+use contigo_testkit::fake_devices::FakeDevices;
+use contigo_testkit::fake_vfio::{ADDRESS, FakeVfio, Machine};
+use std::cell::RefCell;
+use std::panic::Location;
+use std::sync::{Arc, Once};
+use std::thread;
 
 /// An event on this thread: a beginning or a fact, and its line.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,33 +1,27 @@
 //! Programs that once reached through a hole, kept closed: what each did is said above it. Those
 //! that no longer compile are in `compile_fail/`.
 
+use contigo::dlpack::{DataType, Shape, TensorSpec, TensorTable};
+use contigo::hw::Wired;
+use contigo::linux::Spin;
+use contigo::linux::memory::DmaHeap;
+use contigo::mem::{DriverBuf, Mapping};
+use contigo::sim::{OnBoard, SimBoard};
 use contigo::{
     Align, Backend, DevBuf, Device, Direction, Driver, Error, Mmio, OperandSpec, Port, Queue,
-    Region, Result, Wait,
-    dlpack::{DataType, Shape, TensorSpec, TensorTable},
-    forward,
-    hw::Wired,
-    linux::{Spin, memory::DmaHeap},
-    mem::{DriverBuf, Mapping},
-    sim::{OnBoard, SimBoard},
+    Region, Result, Wait, forward,
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs};
-use contigo_testkit::{
-    conformance::mutant::{Mutant, Mutation, REFUSAL},
-    fake_dev_node::{DevNodeConfig, FakeDevNode},
-    fake_dma_heap::{FakeHeap, HEAP, Pages},
-    mapped::is_mapped,
-    scripted::Scripted,
-};
-use std::{
-    cell::Cell,
-    ops::Range,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use contigo_testkit::conformance::mutant::{Mutant, Mutation, REFUSAL};
+use contigo_testkit::fake_dev_node::{DevNodeConfig, FakeDevNode};
+use contigo_testkit::fake_dma_heap::{FakeHeap, HEAP, Pages};
+use contigo_testkit::mapped::is_mapped;
+use contigo_testkit::scripted::Scripted;
+use std::cell::Cell;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// A register window over closures: what a device answers to CTRL and ABORT.
 struct Script<R, W>(R, W);

@@ -1,27 +1,22 @@
 //! The conformance suite on every backend, and on backends that are broken on purpose.
 
-use contigo::{
-    Align, CpuBuf, DevAddr, Error, Port, Queue, Region,
-    linux::memory::HugeTlb,
-    mem::SyncScope,
-    names::{AnyMemory, MemoryName},
-    sim::{SimBoard, SimSpec},
+use contigo::linux::memory::HugeTlb;
+use contigo::mem::SyncScope;
+use contigo::names::{AnyMemory, MemoryName};
+use contigo::sim::{SimBoard, SimSpec};
+use contigo::{Align, CpuBuf, DevAddr, Error, Port, Queue, Region};
+use contigo_testkit::conformance::boards::{OnMemory, OnName, OnOtherBoard, OnSim};
+use contigo_testkit::conformance::fakes::{
+    OnFakeModule, OnFakeVfio, on_fake_dev_node, on_fake_heap, on_fake_port,
 };
-use contigo_testkit::{
-    conformance,
-    conformance::{
-        Failure, Harness, Verdict, all,
-        boards::{OnMemory, OnName, OnOtherBoard, OnSim},
-        fakes::{OnFakeModule, OnFakeVfio, on_fake_dev_node, on_fake_heap, on_fake_port},
-        mutant::{Mutated, Mutation, REFUSAL},
-        rig::{WAIT, expect, keyed, scribble},
-        xor::Xor,
-    },
-    ensure,
-    fake_dev_node::DevNodeConfig,
-    fake_u_dma_buf::Config,
-    fake_vfio::{Machine, Way},
-};
+use contigo_testkit::conformance::mutant::{Mutated, Mutation, REFUSAL};
+use contigo_testkit::conformance::rig::{WAIT, expect, keyed, scribble};
+use contigo_testkit::conformance::xor::Xor;
+use contigo_testkit::conformance::{Failure, Harness, Verdict, all};
+use contigo_testkit::fake_dev_node::DevNodeConfig;
+use contigo_testkit::fake_u_dma_buf::Config;
+use contigo_testkit::fake_vfio::{Machine, Way};
+use contigo_testkit::{conformance, ensure};
 use fastrand::Rng;
 
 const HP: fn(&SimBoard) -> Port = SimBoard::port;

@@ -2,12 +2,12 @@
 //! drop on the simulated board. `miri.rs` runs this file under Miri's two aliasing models.
 
 use crate::gemm::{GEMM, GemmQueue, LIMIT, SLOT, four, operands, queue, region};
+use contigo::job::queue_bytes;
+use contigo::mem::Requirements;
+use contigo::sim::{Faults, Sim, SimBoard, SimSpec};
+use contigo::types::BaseAddr;
 use contigo::{
     Align, CpuBuf, DevAddr, DevBuf, Error, Limits, Operand, PhysAddr, Pool, Port, Queue, Region,
-    job::queue_bytes,
-    mem::Requirements,
-    sim::{Faults, Sim, SimBoard, SimSpec},
-    types::BaseAddr,
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
 use std::mem::MaybeUninit;

@@ -8,15 +8,13 @@ mod refused;
 mod tensors;
 
 use crate::gemm::{GEMM, LIMIT, operands, queue};
-use contigo::{
-    Align, Error, Region,
-    dlpack::{
-        ByteOffset, Contract, DataType, Foreign, Imported, Place, Shape, TensorSpec, TensorTable,
-        abi::DlManagedTensorVersioned,
-    },
-    sim::{Sim, SimBoard},
-    types::{Refused, TensorRule},
+use contigo::dlpack::abi::DlManagedTensorVersioned;
+use contigo::dlpack::{
+    ByteOffset, Contract, DataType, Foreign, Imported, Place, Shape, TensorSpec, TensorTable,
 };
+use contigo::sim::{Sim, SimBoard};
+use contigo::types::{Refused, TensorRule};
+use contigo::{Align, Error, Region};
 use contigo_gemm8::SimGemm8;
 use std::ptr::NonNull;
 use tensors::Theirs;

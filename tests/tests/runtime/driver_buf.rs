@@ -2,13 +2,11 @@
 //! reads what the device wrote, on a bus with caches between.
 
 use crate::gemm::region;
-use contigo::{
-    Align, Bus, DevAddr, Device, Error, PhysAddr, Port, Region,
-    hw::mmio::{Pointer, ReadOnly, ReadWrite, Register},
-    mem::{DriverBuf, SyncScope},
-    sim::{Model, SimBoard, SimBus, SimDevice, SimSpec},
-    types::BaseAddr,
-};
+use contigo::hw::mmio::{Pointer, ReadOnly, ReadWrite, Register};
+use contigo::mem::{DriverBuf, SyncScope};
+use contigo::sim::{Model, SimBoard, SimBus, SimDevice, SimSpec};
+use contigo::types::BaseAddr;
+use contigo::{Align, Bus, DevAddr, Device, Error, PhysAddr, Port, Region};
 
 /// A device that fetches or writes one word at a time.
 #[derive(Default)]

@@ -7,19 +7,13 @@ mod jobs;
 mod memory;
 mod page;
 
-use contigo::{
-    Backend, Bus, Direction, Error, forward,
-    types::{Among, TensorRule},
-};
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use contigo::types::{Among, TensorRule};
+use contigo::{Backend, Bus, Direction, Error, forward};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An example of each.
 const EXAMPLES: &[Error] = &[

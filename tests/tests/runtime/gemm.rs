@@ -1,9 +1,7 @@
 //! The job of several modules: one row of 16 numbers times a matrix of 16 by 16, by gemm8.
 
-use contigo::{
-    CpuBuf, Operand, Pool, Queue, Region,
-    sim::{SimBoard, SimWindow},
-};
+use contigo::sim::{SimBoard, SimWindow};
+use contigo::{CpuBuf, Operand, Pool, Queue, Region};
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
 use std::time::Duration;
 

@@ -2,22 +2,18 @@
 //! job, and no byte beside.
 
 use super::gemm::{LIMIT, region};
+use contigo::dlpack::{ByteOffset, DataType, Lendable, Lent, Shape, TensorSpec, TensorTable};
+use contigo::mem::{DevSlice, DriverBuf};
+use contigo::sim::{SimBoard, SimSpec};
+use contigo::types::{BaseAddr, Refused};
 use contigo::{
     Align, Completion, CpuBuf, DevAddr, DevBuf, Direction, Driver, Error, Operand, OperandSpec,
     PhysAddr, Port, Queue, Region,
-    dlpack::{ByteOffset, DataType, Lendable, Lent, Shape, TensorSpec, TensorTable},
-    mem::{DevSlice, DriverBuf},
-    sim::{SimBoard, SimSpec},
-    types::{BaseAddr, Refused},
 };
-use contigo_testkit::{
-    conformance::{
-        Harness,
-        boards::{OnSim, read, write},
-        xor::Xor,
-    },
-    scripted::Scripted,
-};
+use contigo_testkit::conformance::Harness;
+use contigo_testkit::conformance::boards::{OnSim, read, write};
+use contigo_testkit::conformance::xor::Xor;
+use contigo_testkit::scripted::Scripted;
 use std::ops::Range;
 
 const BOTH: [fn(&SimBoard) -> Port; 2] = [SimBoard::port, SimBoard::coherent_port];

@@ -8,12 +8,18 @@ mod slots;
 mod stream;
 mod waiting;
 
+use contigo::job::Cancelled;
+use contigo::mem::DevSlice;
+use contigo::sim::SimBoard;
 use contigo::{
     Completion, CpuBuf, Done, Driver, Error, Operand, OperandSpec, Pool, Queue, Region, Result,
-    forward, job::Cancelled, mem::DevSlice, sim::SimBoard,
+    forward,
 };
 use contigo_testkit::scripted;
-use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Duration};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
 
 const SLOT: usize = 256;
 const FAULT: Error = Error::Fault { device: "scripted", status: 1, what: "asked for" };

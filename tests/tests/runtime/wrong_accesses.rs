@@ -2,28 +2,24 @@
 //! running jobs, and only that device's jobs have.
 
 use crate::gemm::{LIMIT, region};
+use contigo::design::kernel::{KernelMap, Protocol};
+use contigo::drivers::ap_ctrl::ApCtrl;
+use contigo::hw::mmio::{ReadOnly, ReadWrite, Register};
+use contigo::hw::poll_until;
+use contigo::job::Core;
+use contigo::mem::{DevSlice, SimulatedDevice};
+use contigo::names::{Attach, DeviceName};
+use contigo::sim::ap_ctrl::ApCtrlModel;
+use contigo::sim::{Model, SimBoard, SimBus, SimDevice, SimWindow};
 use contigo::{
     Completion, DevAddr, Device, Driver, Error, Operand, OperandSpec, Pool, Port, Queue, Result,
     Stream,
-    design::kernel::{KernelMap, Protocol},
-    drivers::ap_ctrl::ApCtrl,
-    hw::{
-        mmio::{ReadOnly, ReadWrite, Register},
-        poll_until,
-    },
-    job::Core,
-    mem::{DevSlice, SimulatedDevice},
-    names::{Attach, DeviceName},
-    sim::{Model, SimBoard, SimBus, SimDevice, SimWindow, ap_ctrl::ApCtrlModel},
 };
 use contigo_gemm8::{Gemm8, SimGemm8};
-use std::{
-    collections::VecDeque,
-    hint,
-    sync::atomic::{AtomicU8, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+use std::{hint, thread};
 
 const SLOT: usize = 256;
 const DEPTH: usize = 4;

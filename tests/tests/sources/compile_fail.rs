@@ -8,11 +8,9 @@
 use super::root;
 use contigo_testkit::emulated;
 use serde_json::Value;
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
 
 /// The compiler whose words are in the files.
 const RUSTC: &str = "1.95.0";

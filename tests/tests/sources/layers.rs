@@ -3,11 +3,9 @@
 
 use super::root;
 use contigo_testkit::skipped;
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Output},
-};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
 
 fn circles(repository: &Path) -> Option<Output> {
     Command::new("python3")

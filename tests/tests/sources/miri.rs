@@ -4,18 +4,14 @@
 //! `.ci/nightly` has it, all of them under both, except for two long ones. Elsewhere it prints that
 //! it was skipped.
 
-use nix::{
-    sys::signal::{Signal, killpg},
-    unistd::Pid,
-};
-use std::{
-    fs::{self, File},
-    io::Write,
-    os::unix::process::CommandExt,
-    path::Path,
-    process::{Command, ExitStatus},
-    time::{Duration, Instant},
-};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
 
 /// The sets of tests: a package and a target, the tests to leave out, and how many must have
 /// passed, so that a filter that fits nothing shows. Left out of the unit tests: the allocator's

@@ -3,8 +3,10 @@
 //! processor that has neither. A test's stand-in for the kernel is built with the feature `testkit`
 //! alone, and takes the heap.
 
-use super::{docs::markdown, root};
-use std::{fs, process::Command};
+use super::docs::markdown;
+use super::root;
+use std::fs;
+use std::process::Command;
 
 /// The files that take std, and what a file beside them says of when they are built.
 const TAKE_STD: [(&str, &str, &str); 3] = [

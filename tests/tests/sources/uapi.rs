@@ -4,7 +4,10 @@
 
 use self::abi::code;
 use contigo_testkit::emulated;
-use std::{fs, mem::offset_of, path::Path, process::Command};
+use std::fs;
+use std::mem::offset_of;
+use std::path::Path;
+use std::process::Command;
 
 /// The runtime's mirror, private parts included.
 #[allow(dead_code, unreachable_pub, reason = "the runtime uses what this test does not")]

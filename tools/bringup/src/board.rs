@@ -7,12 +7,10 @@
 //! Devicetree Specification 0.4, 2.3.1 and 2.3.2 (`compatible`, `model`); Linux,
 //! `Documentation/ABI/testing/sysfs-class-fpga-manager`.
 
-use crate::{
-    fpga::{Bridge, Fpga, FpgaError, State, User, Way},
-    known::{Known, family_of},
-    machine::Machine,
-    plain,
-};
+use crate::fpga::{Bridge, Fpga, FpgaError, State, User, Way};
+use crate::known::{Known, family_of};
+use crate::machine::Machine;
+use crate::plain;
 use contigo_boards::Soc;
 
 /// The longest name that a machine gives itself, in letters. The kernel's own names are shorter.

@@ -7,12 +7,10 @@
 
 use crate::machine::{READ, reopen};
 use nix::libc::O_PATH;
-use std::{
-    fs::{File, Metadata, OpenOptions},
-    io::{self, Read as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::Path,
-};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 
 /// The reason why a file is not read.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +74,8 @@ fn right(about: &Metadata, most: u64) -> Result<(), FileError> {
 )]
 mod tests {
     use super::*;
-    use nix::{sys::stat::Mode, unistd::mkfifo};
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
     use std::fs;
 
     #[test]

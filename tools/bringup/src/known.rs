@@ -1,6 +1,7 @@
 //! The known board that a machine is, and its SoC family, by the root of its device tree.
 
-use crate::{bitstream::Family, machine::Machine};
+use crate::bitstream::Family;
+use crate::machine::Machine;
 use contigo_boards::{ALL, Board, Soc};
 
 const TREE: &str = "sys/firmware/devicetree/base";

@@ -4,7 +4,8 @@
 //! # References
 //! Devicetree Specification 0.4, 2.3 (`status`, `phandle`, `ranges`, `dma-coherent`).
 
-use crate::{bitstream::Family, machine::Machine};
+use crate::bitstream::Family;
+use crate::machine::Machine;
 use std::collections::HashMap;
 
 const BASE: &str = "sys/firmware/devicetree/base";
@@ -236,10 +237,13 @@ pub(crate) fn cells(bytes: &[u8]) -> Vec<u32> {
     reason = "a test that panics has failed, which is its purpose"
 )]
 mod tests {
-    use crate::{
-        bitstream::Family, clocks, doctor::doctor, machine::Machine, ports::Cores, resets,
-    };
-    use std::{fs, path::Path};
+    use crate::bitstream::Family;
+    use crate::doctor::doctor;
+    use crate::machine::Machine;
+    use crate::ports::Cores;
+    use crate::{clocks, resets};
+    use std::fs;
+    use std::path::Path;
 
     /// Makes a copy whose bus has `count` nodes and ranges. Each node has its own block of memory,
     /// and properties that name every other node, as interrupts and as clocks.

@@ -10,7 +10,9 @@ mod common;
 
 use common::{bin, bit, rbf, swapped, words, xclbin, zynq};
 use contigo_bringup::bitstream::{Bitstream, BitstreamError, ByteOrder, Family, Format, Image};
-use std::{sync::mpsc, thread, time::Duration};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 #[test]
 fn a_bit_says_its_names_and_its_device() {

@@ -9,12 +9,10 @@
 #[allow(dead_code, reason = "each test takes what it needs")]
 mod machines;
 
-use contigo_bringup::{
-    board::Board,
-    fpga::{FpgaError, State},
-    known::Sure,
-    machine::Machine,
-};
+use contigo_bringup::board::Board;
+use contigo_bringup::fpga::{FpgaError, State};
+use contigo_bringup::known::Sure;
+use contigo_bringup::machine::Machine;
 use machines::{Root, TREE, de10, kv260, orin, pc, pynq};
 use std::path::Path;
 

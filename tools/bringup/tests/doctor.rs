@@ -11,19 +11,16 @@ mod healthy;
 #[path = "common/machines.rs"]
 mod machines;
 
-use contigo_bringup::{
-    bitstream::Family,
-    doctor::{DoctorError, Finding, Verdict, checks, doctor, doctor_with},
-    ports::{self, AccessError, Cores, DevMem, Known},
-};
+use contigo_bringup::bitstream::Family;
+use contigo_bringup::doctor::{DoctorError, Finding, Verdict, checks, doctor, doctor_with};
+use contigo_bringup::ports::{self, AccessError, Cores, DevMem, Known};
 use machines::{CONFIG, Root, TREE, de10, kv260, orin, pc, pynq};
-use nix::{sys::stat::Mode, unistd::mkfifo};
-use std::{
-    collections::BTreeSet,
-    env, fs,
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
-};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use std::{env, fs};
 use tempfile::TempDir;
 
 type Make = fn(&Path) -> Root;

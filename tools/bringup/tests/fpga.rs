@@ -10,20 +10,14 @@
 mod common;
 
 use common::{bin, bit, rbf, swapped, words, zynq};
-use contigo_bringup::{
-    bitstream::Image,
-    fpga::{Fpga, FpgaError, Loaded, Options, State, User, Way},
-    machine::{
-        Kernel, Machine,
-        fake::{Board, Fault},
-    },
-};
+use contigo_bringup::bitstream::Image;
+use contigo_bringup::fpga::{Fpga, FpgaError, Loaded, Options, State, User, Way};
+use contigo_bringup::machine::fake::{Board, Fault};
+use contigo_bringup::machine::{Kernel, Machine};
 use nix::fcntl::{Flock, FlockArg};
-use std::{
-    fs,
-    io::{self, Write},
-    path::Path,
-};
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
 use tempfile::TempDir;
 
 const ZYNQ: &str = "Xilinx Zynq FPGA Manager";

@@ -1,17 +1,13 @@
 //! `contigo board`: this machine's board, its ports, the loaded bitstream, and running programs.
 
-use crate::{
-    failure::Failure,
-    output,
-    ports::{self, Prepare},
-};
+use crate::failure::Failure;
+use crate::output;
+use crate::ports::{self, Prepare};
 use clap::{Args, Subcommand};
-use contigo_bringup::{
-    board::{Board, Fabric},
-    fpga::FpgaError,
-    known::Sure,
-    plain,
-};
+use contigo_bringup::board::{Board, Fabric};
+use contigo_bringup::fpga::FpgaError;
+use contigo_bringup::known::Sure;
+use contigo_bringup::plain;
 use serde::Serialize;
 use std::path::PathBuf;
 

@@ -1,6 +1,7 @@
 //! `contigo boards`: the boards that Contigo knows, and their ports.
 
-use crate::{failure::Failure, output};
+use crate::failure::Failure;
+use crate::output;
 use clap::Args;
 use contigo::Bus;
 use contigo_boards::{ALL, Board};

@@ -1,6 +1,7 @@
 //! `contigo clocks`: compares the clocks of this machine's fabric with a design, and sets one.
 
-use crate::{failure::Failure, output, overlay};
+use crate::failure::Failure;
+use crate::{output, overlay};
 use clap::Args;
 use contigo::design::Design;
 use contigo_bringup::clocks::{self, Checked, Clock, Control, Crystal, Fabric, Verdict, Wanted};

@@ -1,20 +1,18 @@
 //! `contigo doctor`: what keeps DMA from working on a machine, and what to do.
 
-use crate::{
-    failure::Failure,
-    output, ports,
-    selftest::{self, Probed},
-};
+use crate::failure::Failure;
+use crate::selftest::{self, Probed};
+use crate::{output, ports};
 use clap::Args;
-use contigo_bringup::{
-    board::Board,
-    doctor::{self, Finding, Verdict},
-    machine::Machine,
-    plain,
-    ports::stuck,
-};
+use contigo_bringup::board::Board;
+use contigo_bringup::doctor::{self, Finding, Verdict};
+use contigo_bringup::machine::Machine;
+use contigo_bringup::plain;
+use contigo_bringup::ports::stuck;
 use serde::Serialize;
-use std::{borrow::Cow, path::PathBuf, process::ExitCode};
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {

@@ -1,20 +1,17 @@
 //! The errors that stop a command, in one line that says what to do.
 
-use contigo::{
-    Error, JobError,
-    names::{DeviceName, Inventory, MemoryName},
-    types::Refused,
-};
-use contigo_bringup::{
-    clocks::ClockError,
-    doctor::DoctorError,
-    fpga::FpgaError,
-    ports::{AccessError, PortsError},
-    resets::ResetError,
-};
+use contigo::names::{DeviceName, Inventory, MemoryName};
+use contigo::types::Refused;
+use contigo::{Error, JobError};
+use contigo_bringup::clocks::ClockError;
+use contigo_bringup::doctor::DoctorError;
+use contigo_bringup::fpga::FpgaError;
+use contigo_bringup::ports::{AccessError, PortsError};
+use contigo_bringup::resets::ResetError;
 use contigo_gemm8::demo::DemoError;
 use nix::errno::Errno;
-use std::{fmt, io, path::PathBuf};
+use std::path::PathBuf;
+use std::{fmt, io};
 
 /// Why a command ends with exit status 1.
 #[derive(Debug)]

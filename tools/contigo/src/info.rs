@@ -1,7 +1,8 @@
 //! `contigo info`: this machine's DMA memory and devices, and the reasons why the others do not
 //! work.
 
-use crate::{failure::Failure, output};
+use crate::failure::Failure;
+use crate::output;
 use clap::Args;
 use comfy_table::Table;
 use contigo::names::{Entry, Facts, Inventory};
@@ -158,10 +159,8 @@ impl Offer {
 /// The driver's GPUs. This loads the driver, and the driver opens its devices.
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 fn gpus() -> Vec<Offer> {
-    use contigo::{
-        Error,
-        cuda::{Cuda, Gpu},
-    };
+    use contigo::Error;
+    use contigo::cuda::{Cuda, Gpu};
     let none = |state, error: Error| Offer {
         name: "cuda".into(),
         state,

@@ -20,11 +20,9 @@ mod selftest;
 
 use clap::{Parser, Subcommand};
 use contigo_bringup::machine::Machine;
-use std::{
-    io::{self, Write},
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// Contiguous DMA memory for FPGA accelerators: see what a machine has, and try it
 ///

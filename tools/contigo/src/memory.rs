@@ -1,11 +1,9 @@
 //! The memory that `--memory` names.
 
 use crate::failure::Failure;
-use contigo::{
-    Port,
-    mem::{Mapping, SyncScope},
-    names::{AnyMemory, DeviceName, Inventory, MemoryName, OpenDevice},
-};
+use contigo::Port;
+use contigo::mem::{Mapping, SyncScope};
+use contigo::names::{AnyMemory, DeviceName, Inventory, MemoryName, OpenDevice};
 use contigo_boards::sim::{WIDE, WIDE_COHERENT};
 
 /// Parses the option's value. The error for a wrong value shows the right form and this machine's

@@ -2,14 +2,13 @@
 //! no failure.
 
 use crate::failure::Failure;
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets::UTF8_BORDERS_ONLY};
+use comfy_table::presets::UTF8_BORDERS_ONLY;
+use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 use console::Term;
 use serde::Serialize;
-use std::{
-    env,
-    fmt::Display,
-    io::{self, ErrorKind, Write},
-};
+use std::env;
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
 
 pub(crate) fn text(text: impl Display) -> Result<(), Failure> {
     let mut out = io::stdout().lock();

@@ -1,18 +1,15 @@
 //! `contigo board --registers` and `contigo board prepare`.
 
-use crate::{failure::Failure, output, overlay};
+use crate::failure::Failure;
+use crate::{output, overlay};
 use clap::Args;
 use contigo::design::{Design, parameter_number};
-use contigo_bringup::{
-    bitstream::Family,
-    machine::Machine,
-    ports::{self, Cores, DevMem, Fact, Known, Reading, Setter, Verdict},
-};
+use contigo_bringup::bitstream::Family;
+use contigo_bringup::machine::Machine;
+use contigo_bringup::ports::{self, Cores, DevMem, Fact, Known, Reading, Setter, Verdict};
 use serde::Serialize;
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 pub(crate) struct Prepare {

@@ -1,12 +1,11 @@
 //! `contigo power`: the rails that this board measures.
 
-use crate::{failure::Failure, output};
+use crate::failure::Failure;
+use crate::output;
 use clap::Args;
-use contigo_bringup::{
-    machine::Machine,
-    plain,
-    power::{self, Monitor, Rail},
-};
+use contigo_bringup::machine::Machine;
+use contigo_bringup::plain;
+use contigo_bringup::power::{self, Monitor, Rail};
 use serde::Serialize;
 use std::path::PathBuf;
 

@@ -1,10 +1,11 @@
 //! `contigo reset`: the reset lines of this machine, and a pulse on one.
 
-use crate::{failure::Failure, output};
+use crate::failure::Failure;
+use crate::output;
 use clap::Args;
-use contigo_bringup::{
-    machine::Machine,
-    resets::{self, Active, ContigoDevice, GpioLine, Place, PulseError, ResetError, Width},
+use contigo_bringup::machine::Machine;
+use contigo_bringup::resets::{
+    self, Active, ContigoDevice, GpioLine, Place, PulseError, ResetError, Width,
 };
 use serde::Serialize;
 

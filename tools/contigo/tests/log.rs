@@ -10,16 +10,13 @@
 use contigo_log::{Decoder, Piece, Reader};
 use contigo_testkit::emulated;
 use serde_json::Value;
-use std::{
-    fs,
-    io::{BufRead, BufReader, Lines},
-    os::unix::fs::chown,
-    path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Output, Stdio},
-    sync::{OnceLock, mpsc},
-    thread,
-    time::Duration,
-};
+use std::io::{BufRead, BufReader, Lines};
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::{OnceLock, mpsc};
+use std::time::Duration;
+use std::{fs, thread};
 use tempfile::TempDir;
 
 /// The example that logs. `cargo test --workspace` has built it; a narrower run builds it here.

@@ -10,7 +10,10 @@
 //! progress bar beside it does.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::{boxed::Box, cell::Cell, hint::black_box, thread_local};
+use std::boxed::Box;
+use std::cell::Cell;
+use std::hint::black_box;
+use std::thread_local;
 
 thread_local! {
     // A constant that needs no drop: reaching it allocates nothing, so the allocator may.
@@ -73,7 +76,8 @@ unsafe impl GlobalAlloc for CountingHeap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{thread, vec, vec::Vec};
+    use std::vec::Vec;
+    use std::{thread, vec};
 
     #[global_allocator]
     static HEAP: CountingHeap = CountingHeap;

@@ -5,8 +5,10 @@ use super::ground::{Ground, PLACES, SLOTS};
 use super::line::Mode;
 use super::places::{Blamed, Held, Places, Way};
 use super::tally::{Budget, Job, Stopped, Tally};
-use contigo::{CpuBuf, DevBuf, Direction, Driver, Error, Queue, Result, types::timeout_us};
-use core::{hint, ops::Range};
+use contigo::types::timeout_us;
+use contigo::{CpuBuf, DevBuf, Direction, Driver, Error, Queue, Result};
+use core::hint;
+use core::ops::Range;
 use fastrand::Rng;
 use std::time::{Duration, Instant};
 

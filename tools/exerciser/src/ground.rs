@@ -6,7 +6,8 @@
 //! The memory that is exercised: 64 slots in a row, a guard on either side, and the bytes that it
 //! really holds behind the CPU's caches.
 
-use contigo::{Align, CpuBuf, Error, Pool, Port, Region, Result, mem::DriverBuf};
+use contigo::mem::DriverBuf;
+use contigo::{Align, CpuBuf, Error, Pool, Port, Region, Result};
 
 /// How many buffers are alive at once.
 pub const SLOTS: usize = 64;

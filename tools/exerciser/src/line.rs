@@ -4,10 +4,12 @@
 )]
 //! An engine's interrupt: waited for outside of the engine, as an event loop does, or counted.
 
+use contigo::hw::poll_until;
 use contigo::names::{AnyDevice, AnyIrq};
-use contigo::{Device, Error, Mmio, Result, Wait, forward, hw::poll_until};
+use contigo::{Device, Error, Mmio, Result, Wait, forward};
+use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use core::{fmt, time::Duration};
+use core::time::Duration;
 
 /// How a run waits for the end of each job.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,8 @@
 use super::ground::{Ground, PLACES, SLOTS, refresh};
 use super::tally::{Blame, FirstWrong, Job, Tally};
 use contigo::{Align, CpuBuf, DevBuf, Direction, Error, Operand, Pool, Port, Result};
-use core::{mem, ops::Range};
+use core::mem;
+use core::ops::Range;
 use fastrand::Rng;
 use std::vec::Vec;
 
@@ -276,7 +277,8 @@ impl Blamed<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contigo::{Region, sim::SimBoard};
+    use contigo::Region;
+    use contigo::sim::SimBoard;
 
     #[test]
     fn fresh_bytes_are_fresh_and_in_both_places() -> Result<()> {

@@ -1,7 +1,8 @@
 //! The jobs: requested, tried, and their results.
 
 use contigo::{Align, Error};
-use core::{fmt, ops::Range};
+use core::fmt;
+use core::ops::Range;
 use std::time::Instant;
 
 /// When a run ends.

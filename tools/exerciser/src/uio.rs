@@ -3,7 +3,8 @@
 use contigo::names::{DeviceName, Inventory, OpenDevice};
 use contigo::{Error, PhysAddr};
 use contigo_boards::{DmaEngine, Soc, by_compatible};
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
 /// A DMA engine, and the device that is it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

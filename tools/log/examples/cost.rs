@@ -3,13 +3,11 @@
 
 use contigo::trace::Event;
 use contigo_log::{Clock, Reader, Settings};
-use std::{
-    error::Error,
-    fs::File,
-    io::{BufWriter, Write},
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::error::Error;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// A round is short, so that some rounds run without an interruption; the best one counts.
 const ROUNDS: u32 = 200;

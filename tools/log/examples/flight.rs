@@ -4,11 +4,12 @@
 //!
 //! It prints each job's number after the event, so that a reader who kills it knows how far it was.
 
-use contigo::{
-    Queue, Region,
-    sim::{SimBoard, SimDevice, zdma::ZdmaModel},
-};
-use std::{error::Error, io::Write, time::Duration};
+use contigo::sim::zdma::ZdmaModel;
+use contigo::sim::{SimBoard, SimDevice};
+use contigo::{Queue, Region};
+use std::error::Error;
+use std::io::Write;
+use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);

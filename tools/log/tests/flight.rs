@@ -8,13 +8,11 @@
 
 use contigo_log::{Decoder, Entry, Piece, Reader, Refused};
 use contigo_testkit::emulated;
-use std::{
-    fs,
-    io::{BufRead, BufReader, Read},
-    path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The example, which Cargo builds beside its tests.

@@ -12,7 +12,10 @@
 use contigo_exerciser::{CountingHeap, is_counting, on_this_thread};
 use contigo_log::{Clock, Reader, Settings};
 use contigo_testkit::emulated;
-use std::{fs::File, io::Read, os::fd::FromRawFd, path::Path};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::FromRawFd;
+use std::path::Path;
 use tempfile::TempDir;
 
 #[global_allocator]

@@ -9,16 +9,11 @@
 
 use contigo_log::{Decoder, Piece, Reader, Refused, Settings, StartError};
 use contigo_testkit::emulated;
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-    sync::{
-        Mutex, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
-    thread,
-};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::{fs, thread};
 use tempfile::TempDir;
 
 const RING_BYTES: u32 = 32 << 10;

@@ -1,13 +1,9 @@
 //! Jobs by their handles: which engine, which ticket, and whether it is still that job.
 
-use super::{
-    contigo_operand,
-    queue::{ENGINES, Engine},
-};
-use crate::{
-    fault::{Fault, Misuse},
-    handles::CONTIGO_MAX_ENGINES,
-};
+use super::contigo_operand;
+use super::queue::{ENGINES, Engine};
+use crate::fault::{Fault, Misuse};
+use crate::handles::CONTIGO_MAX_ENGINES;
 use contigo::{Completion, Error};
 use contigo_objects::{End, GENERATION_MAX, Handle, INDEX_BITS, JOBS, Kind, Refusal};
 use std::time::Duration;

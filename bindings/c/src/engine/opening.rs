@@ -2,24 +2,21 @@
 //! Opening an engine: a driver by its name, a driver that is there already, or a GPU's kernel.
 
 use super::queue::{ENGINES, Engine, Parents};
-use crate::{
-    fault::Fault,
-    handles::{contigo_device, contigo_port, contigo_region},
-    last_error::ForeignWords,
-    object::{device::DEVICES, gpu, port_of, region::REGIONS},
-};
-use contigo::{
-    Align, Error,
-    design::{Name, kernel},
-    job::{AnyDriver, Parameter, Parts, Settings},
-    names::{self, DriverRow, GateAt},
-};
-use contigo_objects::{LoadError, Versioned, driver::DRIVER_LIBRARIES, load_driver};
-use core::{
-    ffi::{CStr, c_char},
-    fmt::Write as _,
-    mem,
-};
+use crate::fault::Fault;
+use crate::handles::{contigo_device, contigo_port, contigo_region};
+use crate::last_error::ForeignWords;
+use crate::object::device::DEVICES;
+use crate::object::region::REGIONS;
+use crate::object::{gpu, port_of};
+use contigo::design::{Name, kernel};
+use contigo::job::{AnyDriver, Parameter, Parts, Settings};
+use contigo::names::{self, DriverRow, GateAt};
+use contigo::{Align, Error};
+use contigo_objects::driver::DRIVER_LIBRARIES;
+use contigo_objects::{LoadError, Versioned, load_driver};
+use core::ffi::{CStr, c_char};
+use core::fmt::Write as _;
+use core::mem;
 use std::path::Path;
 
 /// Says which driver an engine has, and which device.

@@ -6,27 +6,19 @@
 //! One engine: the jobs of any driver, and what it stands on.
 
 use super::contigo_operand;
-use crate::{
-    fault::{Fault, Misuse},
-    handles::CONTIGO_MAX_ENGINES,
-    object::{
-        buf::{BUFS, Buf},
-        device::Opened,
-        region::Region,
-    },
-};
-use contigo::{
-    CpuBuf, DevBuf, Direction, Driver, Error, JobError, Queue,
-    job::{AnyDriver, MAX_OPERANDS, QueueCounts},
-    names::AnyModule,
-};
+use crate::fault::{Fault, Misuse};
+use crate::handles::CONTIGO_MAX_ENGINES;
+use crate::object::buf::{BUFS, Buf};
+use crate::object::device::Opened;
+use crate::object::region::Region;
+use contigo::job::{AnyDriver, MAX_OPERANDS, QueueCounts};
+use contigo::names::AnyModule;
+use contigo::{CpuBuf, DevBuf, Direction, Driver, Error, JobError, Queue};
 use contigo_objects::{Claimed, JOBS, Job, JobHold, Kind, Lease, Ledger, Operands, Refusal, Table};
-use core::{
-    ffi::c_int,
-    mem::{self, MaybeUninit},
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use core::ffi::c_int;
+use core::mem::{self, MaybeUninit};
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
 use heapless::Vec;
 
 const COUNT: usize = CONTIGO_MAX_ENGINES as usize;

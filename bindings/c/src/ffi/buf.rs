@@ -2,22 +2,18 @@
 //! Buffers.
 
 use super::raw::{self, Versioned};
-use crate::{
-    fault::Fault,
-    handles::{contigo_buf, contigo_port},
-    last_error::call,
-    object::{
-        buf::{BUFS, Buf},
-        port_of,
-    },
-    status::contigo_status,
-};
-use contigo::{DevAddr, mem::DevSlice};
-use contigo_objects::{
-    Access,
-    driver::{contigo_use, direction},
-};
-use core::{ffi::c_void, mem, ptr};
+use crate::fault::Fault;
+use crate::handles::{contigo_buf, contigo_port};
+use crate::last_error::call;
+use crate::object::buf::{BUFS, Buf};
+use crate::object::port_of;
+use crate::status::contigo_status;
+use contigo::DevAddr;
+use contigo::mem::DevSlice;
+use contigo_objects::Access;
+use contigo_objects::driver::{contigo_use, direction};
+use core::ffi::c_void;
+use core::{mem, ptr};
 
 /// For `contigo_buf_map`: to read. Several may read at once.
 pub const CONTIGO_READ: u32 = 1;

@@ -2,15 +2,15 @@
 //! A block design from its `.hwh`: the names, drivers and ports of its cores.
 
 use super::raw::{self, Versioned};
-use crate::{
-    fault::{ArgumentError, Fault},
-    handles::contigo_port,
-    last_error::call,
-    object::PORTS,
-    status::contigo_status,
-};
+use crate::fault::{ArgumentError, Fault};
+use crate::handles::contigo_port;
+use crate::last_error::call;
+use crate::object::PORTS;
+use crate::status::contigo_status;
 use contigo::design::{Core, Design, Reaches, Wired};
-use core::{ffi::c_char, fmt::Write as _, mem};
+use core::ffi::c_char;
+use core::fmt::Write as _;
+use core::mem;
 
 /// How many interrupts of a core `contigo_core_info` has room for.
 pub const CONTIGO_CORE_INTERRUPTS: usize = 16;

@@ -1,29 +1,20 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! Devices by their names: opening, reset, the list of this machine, and facts.
 
-use super::{
-    raw::{self, Versioned},
-    region,
-};
-use crate::{
-    fault::Fault,
-    handles::{contigo_device, contigo_port, contigo_region},
-    last_error::call,
-    object::{
-        PORTS,
-        device::{self, DEVICES},
-        gpu, port_of,
-        region::contigo_region_options,
-    },
-    status::contigo_status,
-};
+use super::raw::{self, Versioned};
+use super::region;
+use crate::fault::Fault;
+use crate::handles::{contigo_device, contigo_port, contigo_region};
+use crate::last_error::call;
+use crate::object::device::{self, DEVICES};
+use crate::object::region::contigo_region_options;
+use crate::object::{PORTS, gpu, port_of};
+use crate::status::contigo_status;
 use contigo::names::{self, Entry, Inventory, NO_PORT};
-use core::{
-    ffi::c_char,
-    fmt::{self, Write as _},
-    mem::{self, MaybeUninit},
-    slice,
-};
+use core::ffi::c_char;
+use core::fmt::{self, Write as _};
+use core::mem::{self, MaybeUninit};
+use core::slice;
 
 /// Opens a device by its name: `uio:axi_dma@40400000`, `contigo:f8003000`, `contigo:gemm8`,
 /// `pci:0000:01:00.0`, `vfio:0000:01:00.0`, `sim:zdma`; a GPU for its memory: `vulkan`,

@@ -2,23 +2,19 @@
 //! Engines: a device's driver by its name, or one that is written in C.
 
 use super::raw::{self, Versioned, flag};
-use crate::{
-    engine::{ENGINES, Engine, EngineOptions, contigo_engine_options},
-    fault::Fault,
-    handles::{contigo_engine, contigo_port},
-    last_error::call,
-    object::port_of,
-    status::contigo_status,
-};
-use contigo::{Driver, job::AnyDriver, names::Attach};
-use contigo_objects::{
-    driver::{DriverOps, contigo_driver_ops, contigo_operand_spec},
-    keep,
-};
-use core::{
-    ffi::{c_int, c_void},
-    mem,
-};
+use crate::engine::{ENGINES, Engine, EngineOptions, contigo_engine_options};
+use crate::fault::Fault;
+use crate::handles::{contigo_engine, contigo_port};
+use crate::last_error::call;
+use crate::object::port_of;
+use crate::status::contigo_status;
+use contigo::Driver;
+use contigo::job::AnyDriver;
+use contigo::names::Attach;
+use contigo_objects::driver::{DriverOps, contigo_driver_ops, contigo_operand_spec};
+use contigo_objects::keep;
+use core::ffi::{c_int, c_void};
+use core::mem;
 
 /// The form of an engine's jobs, and counts of how they went.
 #[repr(C)]

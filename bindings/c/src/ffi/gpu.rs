@@ -2,18 +2,14 @@
 //! Kernels of GPUs.
 
 use super::raw;
-use crate::{
-    engine::Engine,
-    fault::Fault,
-    handles::{contigo_engine, contigo_module, contigo_port},
-    last_error::call,
-    object::{gpu, port_of},
-    status::contigo_status,
-};
-use contigo::{
-    OperandSpec,
-    job::{MAX_OPERANDS, Parameter, Signature},
-};
+use crate::engine::Engine;
+use crate::fault::Fault;
+use crate::handles::{contigo_engine, contigo_module, contigo_port};
+use crate::last_error::call;
+use crate::object::{gpu, port_of};
+use crate::status::contigo_status;
+use contigo::OperandSpec;
+use contigo::job::{MAX_OPERANDS, Parameter, Signature};
 use contigo_objects::driver::contigo_operand_spec;
 use core::ffi::{CStr, c_char};
 use heapless::Vec;

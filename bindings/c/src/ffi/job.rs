@@ -2,13 +2,11 @@
 //! Jobs, by their handles and in the order of their ends.
 
 use super::raw;
-use crate::{
-    engine::{self, ENGINES, Engine, Outcome, Wait, contigo_operand},
-    fault::Fault,
-    handles::{CONTIGO_MAX_ARGS, contigo_engine, contigo_job},
-    last_error::call,
-    status::contigo_status,
-};
+use crate::engine::{self, ENGINES, Engine, Outcome, Wait, contigo_operand};
+use crate::fault::Fault;
+use crate::handles::{CONTIGO_MAX_ARGS, contigo_engine, contigo_job};
+use crate::last_error::call;
+use crate::status::contigo_status;
 use contigo::job::MAX_OPERANDS;
 use contigo_objects::driver::contigo_completion;
 use core::slice;

@@ -2,15 +2,15 @@
 //! Kernels of Vitis HLS by their maps: which operand and which argument word a name is.
 
 use super::raw::{self, Versioned};
-use crate::{
-    fault::Fault, handles::CONTIGO_MAX_ARGS, handles::contigo_kernel, last_error::call,
-    object::KERNELS, status::contigo_status,
-};
-use contigo::design::{
-    Name, Near,
-    kernel::{self, KernelMap, Scalar},
-};
-use core::{ffi::c_char, mem};
+use crate::fault::Fault;
+use crate::handles::{CONTIGO_MAX_ARGS, contigo_kernel};
+use crate::last_error::call;
+use crate::object::KERNELS;
+use crate::status::contigo_status;
+use contigo::design::kernel::{self, KernelMap, Scalar};
+use contigo::design::{Name, Near};
+use core::ffi::c_char;
+use core::mem;
 
 /// The operands and the words of a kernel's jobs, and the size of its registers.
 #[repr(C)]

@@ -1,14 +1,10 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! The library itself: its version, and the text of the last refusal.
 
-use crate::{
-    last_error::with_text,
-    status::{self, contigo_status},
-};
-use core::{
-    ffi::{c_char, c_uint},
-    ptr,
-};
+use crate::last_error::with_text;
+use crate::status::{self, contigo_status};
+use core::ffi::{c_char, c_uint};
+use core::ptr;
 
 /// The version of this header, which is also the number in the shared library's name. It grows
 /// where a program that was compiled with an older header would not work any more. New functions

@@ -17,10 +17,20 @@ mod registers;
 mod sim;
 mod tensor;
 
-pub use {
-    buf::*, design::*, device::*, engine::*, gpu::*, job::*, kernel::*, library::*, pool::*,
-    port::*, region::*, registers::*, sim::*, tensor::*,
-};
+pub use buf::*;
+pub use design::*;
+pub use device::*;
+pub use engine::*;
+pub use gpu::*;
+pub use job::*;
+pub use kernel::*;
+pub use library::*;
+pub use pool::*;
+pub use port::*;
+pub use region::*;
+pub use registers::*;
+pub use sim::*;
+pub use tensor::*;
 
 pub use contigo_objects::driver::{
     CONTIGO_READS, CONTIGO_WRITES, contigo_completion, contigo_dev_slice, contigo_driver_device,

@@ -2,12 +2,10 @@
 //! Pools: equal buffers, taken and released with no system call.
 
 use super::raw;
-use crate::{
-    handles::{contigo_buf, contigo_pool, contigo_region},
-    last_error::call,
-    object::buf::{Buf, POOLS, Pool},
-    status::contigo_status,
-};
+use crate::handles::{contigo_buf, contigo_pool, contigo_region};
+use crate::last_error::call;
+use crate::object::buf::{Buf, POOLS, Pool};
+use crate::status::contigo_status;
 use contigo::Align;
 
 /// Carves `slots` buffers of `slot_bytes` each, 1 to `CONTIGO_MAX_POOL_SLOTS`. `slot_bytes` is a

@@ -2,16 +2,15 @@
 //! Ports: how bus masters reach memory.
 
 use super::raw::{self, Versioned, flag};
-use crate::{
-    fault::{Fault, Misuse},
-    handles::{contigo_port, contigo_sim},
-    last_error::call,
-    object::{PORTS, SIMS, gpu},
-    status::contigo_status,
-};
+use crate::fault::{Fault, Misuse};
+use crate::handles::{contigo_port, contigo_sim};
+use crate::last_error::call;
+use crate::object::{PORTS, SIMS, gpu};
+use crate::status::contigo_status;
 use contigo::{Bus, Port};
 use contigo_objects::keep;
-use core::{ffi::c_char, mem};
+use core::ffi::c_char;
+use core::mem;
 
 /// A port of the program's own board.
 #[repr(C)]

@@ -5,9 +5,12 @@
 )]
 //! Pointers from C: checked for NULL, read and written at any alignment, never kept.
 
-use crate::{fault::Fault, last_error::call, status::contigo_status};
+use crate::fault::Fault;
+use crate::last_error::call;
+use crate::status::contigo_status;
 use contigo_objects::{ArgumentError, struct_size};
-use core::{ffi::c_char, mem, ptr, slice};
+use core::ffi::c_char;
+use core::{mem, ptr, slice};
 
 pub(super) use contigo_objects::{Versioned, read, text, text_within};
 

@@ -2,21 +2,16 @@
 //! Regions: blocks of DMA memory.
 
 use super::raw::{self, Versioned, flag};
-use crate::{
-    fault::Fault,
-    handles::{contigo_port, contigo_region},
-    last_error::call,
-    object::{
-        port_of,
-        region::{REGIONS, Region, RegionOptions, contigo_region_options},
-    },
-    status::contigo_status,
-};
-use contigo::{Align, DevAddr, mem::Requirements};
-use core::{
-    ffi::{c_char, c_int, c_void},
-    mem, ptr,
-};
+use crate::fault::Fault;
+use crate::handles::{contigo_port, contigo_region};
+use crate::last_error::call;
+use crate::object::port_of;
+use crate::object::region::{REGIONS, Region, RegionOptions, contigo_region_options};
+use crate::status::contigo_status;
+use contigo::mem::Requirements;
+use contigo::{Align, DevAddr};
+use core::ffi::{c_char, c_int, c_void};
+use core::{mem, ptr};
 use std::os::fd::IntoRawFd as _;
 
 /// A region's size, its cache line, where it lies, and counts of its work.

@@ -2,14 +2,14 @@
 //! Registers of a device that a program drives itself.
 
 use super::raw::{self, flag};
-use crate::{
-    fault::Misuse,
-    handles::{contigo_device, contigo_port, contigo_registers},
-    last_error::call,
-    object::device::{Attached, REGISTERS},
-    status::contigo_status,
-};
-use contigo::{Error, Mmio, Wait, hw::poll_until, names::Attach};
+use crate::fault::Misuse;
+use crate::handles::{contigo_device, contigo_port, contigo_registers};
+use crate::last_error::call;
+use crate::object::device::{Attached, REGISTERS};
+use crate::status::contigo_status;
+use contigo::hw::poll_until;
+use contigo::names::Attach;
+use contigo::{Error, Mmio, Wait};
 use std::time::Duration;
 
 /// It keeps the bits that are written, and reading changes nothing.

@@ -2,14 +2,14 @@
 //! Simulated boards.
 
 use super::raw::{self, Versioned, flag};
-use crate::{
-    handles::{contigo_device, contigo_port, contigo_sim},
-    last_error::call,
-    object::{PORTS, SIMS, device::on_board},
-    status::contigo_status,
-};
+use crate::handles::{contigo_device, contigo_port, contigo_sim};
+use crate::last_error::call;
+use crate::object::device::on_board;
+use crate::object::{PORTS, SIMS};
+use crate::status::contigo_status;
 use contigo::sim::{Faults, SimBoard};
-use core::{ffi::c_char, mem};
+use core::ffi::c_char;
+use core::mem;
 
 /// The seed and the faults of a simulated board. Where all is zero except for `struct_size`,
 /// nothing goes wrong.

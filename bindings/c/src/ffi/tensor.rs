@@ -2,18 +2,15 @@
 //! Buffers as tensors of a framework (DLPack), and a framework's tensors as bytes of a region.
 
 use super::raw::{self, Versioned, flag};
-use crate::{
-    fault::Fault,
-    handles::{CONTIGO_MAX_DIMS, contigo_buf, contigo_region},
-    last_error::call,
-    object::{
-        buf::{BUFS, Buf, TENSORS},
-        region::REGIONS,
-    },
-    status::contigo_status,
-};
+use crate::fault::Fault;
+use crate::handles::{CONTIGO_MAX_DIMS, contigo_buf, contigo_region};
+use crate::last_error::call;
+use crate::object::buf::{BUFS, Buf, TENSORS};
+use crate::object::region::REGIONS;
+use crate::status::contigo_status;
 use contigo::dlpack::{ByteOffset, Contract, DataType, Foreign, Imported, Shape, TensorSpec};
-use core::{ffi::c_void, mem, ptr};
+use core::ffi::c_void;
+use core::{mem, ptr};
 
 /// The tensor as which a buffer is lent. Its elements follow each other in C's order.
 #[repr(C)]

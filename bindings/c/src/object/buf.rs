@@ -10,11 +10,12 @@
 //! the table full. The call that takes the slot fills the entry.
 
 use super::region::{REGIONS, Region};
-use crate::{
-    fault::{Fault, Misuse},
-    handles::{CONTIGO_MAX_BUFS, CONTIGO_MAX_POOL_SLOTS, CONTIGO_MAX_POOLS, CONTIGO_MAX_TENSORS},
+use crate::fault::{Fault, Misuse};
+use crate::handles::{
+    CONTIGO_MAX_BUFS, CONTIGO_MAX_POOL_SLOTS, CONTIGO_MAX_POOLS, CONTIGO_MAX_TENSORS,
 };
-use contigo::{Align, CpuBuf, Direction, Error, Port, dlpack::TensorTable};
+use contigo::dlpack::TensorTable;
+use contigo::{Align, CpuBuf, Direction, Error, Port};
 use contigo_objects::{Access, Buffer, Claimed, Handle, Kind, Lease, Refusal, Slot, Table, Views};
 use core::mem;
 

@@ -11,12 +11,11 @@
 //! moves a value into its place. The standard library sleeps in it, so a thread of lower priority
 //! goes on and ends it.
 
-use crate::{fault::Fault, handles::CONTIGO_MAX_GPUS};
-use contigo::{
-    Align, Error, Port,
-    cuda::{Cuda, CudaHost, Gpu},
-    names::{self, AnyMemory, AnyModule},
-};
+use crate::fault::Fault;
+use crate::handles::CONTIGO_MAX_GPUS;
+use contigo::cuda::{Cuda, CudaHost, Gpu};
+use contigo::names::{self, AnyMemory, AnyModule};
+use contigo::{Align, Error, Port};
 use core::fmt;
 use std::sync::OnceLock;
 

@@ -5,11 +5,10 @@
 //! Devices that were opened by their names, and the registers of each.
 
 use super::{SIMS, gpu, port_of};
-use crate::{fault::Fault, handles::CONTIGO_MAX_DEVICES};
-use contigo::{
-    names::{AnyDevice, Attach, DeviceName, OpenDevice},
-    sim::SimBoard,
-};
+use crate::fault::Fault;
+use crate::handles::CONTIGO_MAX_DEVICES;
+use contigo::names::{AnyDevice, Attach, DeviceName, OpenDevice};
+use contigo::sim::SimBoard;
 use contigo_objects::{Kind, Lease, Table};
 use core::ops::Deref;
 

@@ -4,16 +4,12 @@
 //! A GPU stays open until the program ends; an object of it that is closed gives back its own.
 
 use super::cuda;
-use crate::{
-    fault::{Fault, Misuse},
-    handles::CONTIGO_MAX_ENGINES,
-    last_error::ForeignWords,
-};
-use contigo::{
-    Bus, Error, Port,
-    job::{AnyDriver, Parameter, Signature},
-    names::{self, AnyModule, DeviceName, NO_PORT},
-};
+use crate::fault::{Fault, Misuse};
+use crate::handles::CONTIGO_MAX_ENGINES;
+use crate::last_error::ForeignWords;
+use contigo::job::{AnyDriver, Parameter, Signature};
+use contigo::names::{self, AnyModule, DeviceName, NO_PORT};
+use contigo::{Bus, Error, Port};
 use contigo_objects::{Kind, Lease, Table, keep};
 use core::ffi::CStr;
 

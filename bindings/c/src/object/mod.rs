@@ -7,11 +7,11 @@ pub(crate) mod device;
 pub(crate) mod gpu;
 pub(crate) mod region;
 
-use crate::{
-    fault::Fault,
-    handles::{CONTIGO_MAX_ENGINES, CONTIGO_MAX_PORTS, CONTIGO_MAX_SIMS},
-};
-use contigo::{Port, design::kernel::KernelMap, sim::SimBoard};
+use crate::fault::Fault;
+use crate::handles::{CONTIGO_MAX_ENGINES, CONTIGO_MAX_PORTS, CONTIGO_MAX_SIMS};
+use contigo::Port;
+use contigo::design::kernel::KernelMap;
+use contigo::sim::SimBoard;
 use contigo_objects::{Kind, Table};
 
 /// Simulated boards.

@@ -2,10 +2,8 @@
 //! In the place of `cuda.rs` where there is no CUDA: each call is refused with the reason.
 
 use crate::fault::Fault;
-use contigo::{
-    Align, Error, Port,
-    names::{AnyMemory, AnyModule},
-};
+use contigo::names::{AnyMemory, AnyModule};
+use contigo::{Align, Error, Port};
 use core::fmt;
 
 /// Why there is none.

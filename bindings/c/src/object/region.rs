@@ -4,24 +4,17 @@
 )]
 //! Regions: blocks of DMA memory, and the objects that they belong to.
 
-use super::{
-    SIMS, cuda,
-    device::{DEVICES, Opened},
-    gpu,
+use super::device::{DEVICES, Opened};
+use super::{SIMS, cuda, gpu};
+use crate::fault::{ArgumentError, Fault};
+use crate::handles::{
+    CONTIGO_MAX_BUFS, CONTIGO_MAX_ENGINES, CONTIGO_MAX_REGIONS, contigo_device, contigo_sim,
 };
-use crate::{
-    fault::{ArgumentError, Fault},
-    handles::{
-        CONTIGO_MAX_BUFS, CONTIGO_MAX_ENGINES, CONTIGO_MAX_REGIONS, contigo_device, contigo_sim,
-    },
-};
-use contigo::{
-    Align, Error, Limits,
-    linux::memory::UDmaBuf,
-    mem::Requirements,
-    names::{AnyMemory, MemoryName},
-    sim::SimBoard,
-};
+use contigo::linux::memory::UDmaBuf;
+use contigo::mem::Requirements;
+use contigo::names::{AnyMemory, MemoryName};
+use contigo::sim::SimBoard;
+use contigo::{Align, Error, Limits};
 use contigo_objects::{Kind, Lease, Table, Versioned};
 use core::mem;
 

@@ -1,10 +1,8 @@
 //! An allocator that counts what each thread allocates, this library and std below it included. Who
 //! has this module has it for the whole program.
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 
 thread_local! {
     // Constant, and nothing to drop: reading it allocates nothing.

@@ -1,7 +1,8 @@
 //! A child of fork: every function answers CONTIGO_E_FORKED there and touches nothing, and the
 //! parent goes on.
 
-use crate::{alone, common::*};
+use crate::alone;
+use crate::common::*;
 use contigo_c::*;
 use core::ptr;
 

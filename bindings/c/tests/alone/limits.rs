@@ -1,6 +1,7 @@
 //! Full tables are refusals, and what is closed makes room.
 
-use crate::{alone, common::*};
+use crate::alone;
+use crate::common::*;
 use contigo_c::*;
 
 /// Calls until it is refused; how many times it was not.

@@ -21,7 +21,8 @@ mod limits;
 mod no_heap;
 
 use contigo_testkit::emulated;
-use std::{env, path::Path, thread};
+use std::path::Path;
+use std::{env, thread};
 
 /// In the process of one test: its name.
 const TEST: &str = "CONTIGO_C_TEST";

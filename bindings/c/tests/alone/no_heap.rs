@@ -1,7 +1,9 @@
 //! No region: not one allocation from opening a board to closing it, refusals and failed jobs
 //! included. The allocator counts what this thread does, the runtime and std below it included.
 
-use crate::{alone, common::*, counting::count};
+use crate::alone;
+use crate::common::*;
+use crate::counting::count;
 use contigo_c::*;
 use std::hint::black_box;
 

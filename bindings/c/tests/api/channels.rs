@@ -3,8 +3,10 @@
 
 use crate::common::*;
 use contigo_c::*;
-use contigo_testkit::{barrier::Barrier, rounds};
-use core::{ffi::CStr, ptr};
+use contigo_testkit::barrier::Barrier;
+use contigo_testkit::rounds;
+use core::ffi::CStr;
+use core::ptr;
 use std::thread;
 
 const TIMEOUT_US: u32 = 100_000;

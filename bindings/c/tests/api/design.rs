@@ -2,10 +2,8 @@
 
 use crate::common::*;
 use contigo_c::*;
-use core::{
-    ffi::{CStr, c_char},
-    ptr,
-};
+use core::ffi::{CStr, c_char};
+use core::ptr;
 
 const ZYNQ: &[u8] = include_bytes!("../../../../tests/tests/design/zynq.hwh");
 

@@ -2,7 +2,8 @@
 
 use crate::common::*;
 use contigo_c::*;
-use core::{ffi::CStr, ptr};
+use core::ffi::CStr;
+use core::ptr;
 
 fn region(name: &CStr) -> (contigo_status, contigo_region) {
     let mut region = 7;

@@ -3,14 +3,11 @@
 
 use crate::common::*;
 use contigo_c::*;
-use contigo_testkit::{barrier::Barrier, emulated};
-use std::{
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    thread,
-};
+use contigo_testkit::barrier::Barrier;
+use contigo_testkit::emulated;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 
 /// Fewer under an emulator, which is ten times as slow.
 fn rounds() -> u32 {

@@ -1,10 +1,8 @@
 //! A simulated board with everything on it.
 
 use super::*;
-use core::{
-    sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
-};
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
 use std::thread;
 
 /// A simulated board with a region, a pool of eight slots, and a DMA channel that copies.

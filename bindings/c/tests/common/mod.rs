@@ -7,10 +7,8 @@ mod board;
 pub(crate) use board::Board;
 use contigo::dlpack::abi::DlManagedTensorVersioned;
 use contigo_c::*;
-use core::{
-    ffi::{CStr, c_void},
-    mem, ptr,
-};
+use core::ffi::{CStr, c_void};
+use core::{mem, ptr};
 use std::thread;
 
 pub(crate) const SLOT: usize = 4096;

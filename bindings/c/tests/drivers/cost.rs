@@ -2,16 +2,17 @@
 //! bounded only against disasters.
 
 use crate::common::*;
-use contigo::{
-    Align, Completion, Device, Driver, OperandSpec, Port, Queue, Region, Result,
-    dlpack::abi::DlManagedTensorVersioned,
-    job::{AnyDriver, Parts},
-    mem::DevSlice,
-    names::{AnyDevice, AnyMemory, DriverRow, register},
-    sim::{AnyModel, SimBoard, zdma::ZdmaModel},
-};
+use contigo::dlpack::abi::DlManagedTensorVersioned;
+use contigo::job::{AnyDriver, Parts};
+use contigo::mem::DevSlice;
+use contigo::names::{AnyDevice, AnyMemory, DriverRow, register};
+use contigo::sim::zdma::ZdmaModel;
+use contigo::sim::{AnyModel, SimBoard};
+use contigo::{Align, Completion, Device, Driver, OperandSpec, Port, Queue, Region, Result};
 use contigo_c::*;
-use std::{collections::VecDeque, hint::black_box, time::Duration, time::Instant};
+use std::collections::VecDeque;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
 
 /// Nanoseconds of one `act`: the least of 20 runs, which is the least disturbed.
 fn nanoseconds(what: &str, mut act: impl FnMut()) -> f64 {

@@ -3,7 +3,8 @@
 
 use crate::common::*;
 use contigo_c::*;
-use core::{ffi::c_void, ptr};
+use core::ffi::c_void;
+use core::ptr;
 
 /// A device that ends a job when the test puts its end into `ends`, and touches no memory.
 #[derive(Default)]

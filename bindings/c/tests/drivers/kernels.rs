@@ -3,10 +3,8 @@
 
 use crate::common::*;
 use contigo_c::*;
-use core::{
-    ffi::{CStr, c_void},
-    ptr,
-};
+use core::ffi::{CStr, c_void};
+use core::ptr;
 
 /// The kernel behind `sim:ap_ctrl`, as its tool would say it.
 const MAP: &str = r#"{"name": "copy", "protocol": "ap_ctrl_chain", "interrupt": true,

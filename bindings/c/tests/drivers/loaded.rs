@@ -4,13 +4,10 @@
 use crate::common::*;
 use contigo_c::*;
 use contigo_testkit::emulated;
-use std::{
-    ffi::CString,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    thread,
-};
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fs, thread};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 

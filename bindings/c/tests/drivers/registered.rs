@@ -2,14 +2,13 @@
 //! one. (The program links the two crates; this test is such a program.)
 
 use crate::common::*;
-use contigo::{
-    Completion, Device, Driver, Error, Result,
-    drivers::zdma::Zdma,
-    job::{AnyDriver, Parts},
-    mem::DevSlice,
-    names::{AnyDevice, DriverRow, register},
-    sim::{AnyModel, zdma::ZdmaModel},
-};
+use contigo::drivers::zdma::Zdma;
+use contigo::job::{AnyDriver, Parts};
+use contigo::mem::DevSlice;
+use contigo::names::{AnyDevice, DriverRow, register};
+use contigo::sim::AnyModel;
+use contigo::sim::zdma::ZdmaModel;
+use contigo::{Completion, Device, Driver, Error, Result};
 use contigo_c::*;
 use core::ffi::CStr;
 use std::time::Duration;

@@ -7,10 +7,8 @@
 
 use crate::{ArgumentError, Versioned};
 use contigo::{Align, Completion, Direction, OperandSpec};
-use core::{
-    ffi::{c_char, c_void},
-    mem,
-};
+use core::ffi::{c_char, c_void};
+use core::mem;
 
 /// A call returns `CONTIGO_OK`, or one of `CONTIGO_E_...`, which are negative.
 /// `contigo_last_error` has the text with the numbers.

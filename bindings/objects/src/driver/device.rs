@@ -7,23 +7,16 @@
 
 use super::abi::{contigo_driver_device, contigo_status};
 use crate::text;
-use contigo::{
-    Device, Error, Mmio, Result, Wait,
-    job::Settings,
-    mem::{DriverBuf, SimulatedDevice},
-    names::AnyDevice,
-};
-use core::{
-    cell::{Cell, UnsafeCell},
-    ffi::{c_char, c_void},
-    mem,
-    ptr::NonNull,
-    slice,
-};
-use std::{
-    ffi::CString,
-    sync::{Mutex, PoisonError},
-};
+use contigo::job::Settings;
+use contigo::mem::{DriverBuf, SimulatedDevice};
+use contigo::names::AnyDevice;
+use contigo::{Device, Error, Mmio, Result, Wait};
+use core::cell::{Cell, UnsafeCell};
+use core::ffi::{c_char, c_void};
+use core::ptr::NonNull;
+use core::{mem, slice};
+use std::ffi::CString;
+use std::sync::{Mutex, PoisonError};
 
 /// The structure that the library points to, and the data behind it. It does not move.
 #[repr(C)]

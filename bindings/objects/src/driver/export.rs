@@ -1,25 +1,17 @@
 #![allow(unsafe_code, reason = "functions that a program calls, with the driver that they opened")]
 //! A driver in Rust, as a shared library that programs load.
 
-use super::{
-    abi::{
-        contigo_completion, contigo_dev_slice, contigo_driver_device, contigo_driver_library,
-        contigo_driver_ops, contigo_operand_spec, contigo_status,
-    },
-    ops::of_c,
+use super::abi::{
+    contigo_completion, contigo_dev_slice, contigo_driver_device, contigo_driver_library,
+    contigo_driver_ops, contigo_operand_spec, contigo_status,
 };
-use contigo::{
-    Bus, DevAddr, Device, Driver, Error, Mmio, Port, Result, Wait,
-    job::{MAX_OPERANDS, Settings},
-};
-use core::{
-    ffi::{CStr, c_void},
-    mem,
-};
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    time::Duration,
-};
+use super::ops::of_c;
+use contigo::job::{MAX_OPERANDS, Settings};
+use contigo::{Bus, DevAddr, Device, Driver, Error, Mmio, Port, Result, Wait};
+use core::ffi::{CStr, c_void};
+use core::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 /// **A driver in Rust that programs in C and Python load from a file**: a crate of type `cdylib`,
 /// with [`export_driver!`](crate::export_driver) in it.

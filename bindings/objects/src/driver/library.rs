@@ -1,29 +1,20 @@
 #![allow(unsafe_code, reason = "code that is loaded is believed")]
 //! Drivers in shared libraries: each is loaded once, and is then a row of the drivers' table.
 
-use super::{
-    abi::{contigo_driver_library, contigo_driver_ops},
-    device::LibraryDevice,
-    ops::DriverOps,
-};
+use super::abi::{contigo_driver_library, contigo_driver_ops};
+use super::device::LibraryDevice;
+use super::ops::DriverOps;
 use crate::{ArgumentError, Refusal, keep, read, text};
-use contigo::{
-    Device, Error, Result,
-    job::{AnyDriver, Parts},
-    linux::same_process,
-    names::{self, AnyDevice, DriverRow},
-};
-use core::{
-    ffi::c_void,
-    fmt,
-    mem::{self, MaybeUninit},
-    ptr,
-};
+use contigo::job::{AnyDriver, Parts};
+use contigo::linux::same_process;
+use contigo::names::{self, AnyDevice, DriverRow};
+use contigo::{Device, Error, Result};
+use core::ffi::c_void;
+use core::mem::{self, MaybeUninit};
+use core::{fmt, ptr};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-use std::{
-    path::Path,
-    sync::{Mutex, OnceLock, PoisonError},
-};
+use std::path::Path;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The most libraries that a process loads: a bitstream has a handful of cores.
 pub const DRIVER_LIBRARIES: usize = 8;

@@ -1,16 +1,15 @@
 #![allow(unsafe_code, reason = "a driver's promises are those of the functions' author")]
 //! A driver whose methods are C functions.
 
-use super::{
-    abi::{contigo_completion, contigo_dev_slice, contigo_driver_ops, contigo_status},
-    device::LibraryDevice,
-};
+use super::abi::{contigo_completion, contigo_dev_slice, contigo_driver_ops, contigo_status};
+use super::device::LibraryDevice;
 use crate::{ArgumentError, Refusal};
-use contigo::{
-    Completion, Driver, Error, OperandSpec, Port, Result, Wait as _, job::MAX_OPERANDS,
-    linux::Spin, mem::DevSlice,
-};
-use core::{ffi::c_void, fmt, mem, slice};
+use contigo::job::MAX_OPERANDS;
+use contigo::linux::Spin;
+use contigo::mem::DevSlice;
+use contigo::{Completion, Driver, Error, OperandSpec, Port, Result, Wait as _};
+use core::ffi::c_void;
+use core::{fmt, mem, slice};
 use heapless::Vec;
 use std::time::Duration;
 

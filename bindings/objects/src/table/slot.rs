@@ -6,12 +6,10 @@
 
 use super::word::{FREE, JOB, KEPT, LIVE, Word};
 use crate::{Kind, Refusal};
-use core::{
-    cell::UnsafeCell,
-    mem::{self, ManuallyDrop, MaybeUninit},
-    ops::Deref,
-    sync::atomic::AtomicU64,
-};
+use core::cell::UnsafeCell;
+use core::mem::{self, ManuallyDrop, MaybeUninit};
+use core::ops::Deref;
+use core::sync::atomic::AtomicU64;
 
 /// One entry of a static table.
 #[derive(Debug)]
@@ -253,10 +251,8 @@ impl<T> Drop for Lease<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::word::{GENERATION_MAX, USERS_MAX, bits},
-        *,
-    };
+    use super::super::word::{GENERATION_MAX, USERS_MAX, bits};
+    use super::*;
 
     /// A static entry, as all of them are.
     fn slot() -> &'static Slot<Vec<u8>> {

@@ -15,10 +15,8 @@
 //!
 //! The word knows no value, so that the model checker can run every interleaving of it.
 
-use crate::{
-    Kind, Refusal,
-    atomic::{AtomicU64, Ordering},
-};
+use crate::atomic::{AtomicU64, Ordering};
+use crate::{Kind, Refusal};
 
 /// Bits of the generation, in a handle and in the word. An entry that is reused a million times a
 /// second has a new generation each time for 8 years. An entry whose generations are used up is

@@ -5,7 +5,8 @@
     reason = "no device receives an address; a test that panics has failed, which is its purpose"
 )]
 
-use contigo::{Align, Direction, Region, sim::SimBoard};
+use contigo::sim::SimBoard;
+use contigo::{Align, Direction, Region};
 use contigo_objects::{Buffer, Views};
 
 const BYTES: usize = 256;

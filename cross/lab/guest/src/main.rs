@@ -5,7 +5,8 @@
 
 mod semihosting;
 
-use std::{env, process::ExitCode};
+use std::env;
+use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let Some(status) = env::args().nth(1).and_then(|status| status.parse().ok()) else {

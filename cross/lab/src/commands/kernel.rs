@@ -1,13 +1,17 @@
 //! `cargo lab kernel`.
 
+use crate::board::Board;
+use crate::emulator;
+use crate::guest::busybox;
 use crate::kernel::{self, Kernel};
-use crate::{board::Board, emulator, guest::busybox};
 use clap::Args;
+use contigo_cross::cache_dir::CacheDir;
 use contigo_cross::failure::{Failure, Result};
-use contigo_cross::{cache_dir::CacheDir, terminal};
+use contigo_cross::terminal;
 use serde::Serialize;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, process::ExitCode};
+use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {

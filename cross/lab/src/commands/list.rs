@@ -3,9 +3,12 @@
 use crate::board::{Board, Origin};
 use crate::kernel::Kernel;
 use clap::Args;
-use contigo_cross::{cache_dir::CacheDir, failure::Result, terminal};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::failure::Result;
+use contigo_cross::terminal;
 use serde::Serialize;
-use std::{path::Path, process::ExitCode};
+use std::path::Path;
+use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {

@@ -1,12 +1,17 @@
 //! `cargo lab setup`.
 
-use crate::{cpu::Cpu, kernel};
+use crate::cpu::Cpu;
+use crate::kernel;
 use clap::Args;
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::command::Tool;
+use contigo_cross::failure::Result;
 use contigo_cross::packages::{self, Need};
-use contigo_cross::{
-    cache_dir::CacheDir, command::Tool, failure::Result, targets::Target, terminal, toolchain,
-};
-use std::{collections::BTreeSet, process::ExitCode, time::Duration};
+use contigo_cross::targets::Target;
+use contigo_cross::{terminal, toolchain};
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+use std::time::Duration;
 
 /// For about 500 MB of packages on a slow line.
 const INSTALL_LIMIT: Duration = Duration::from_secs(3600);

@@ -7,11 +7,13 @@ use crate::guest::{self, Programs, Task, Wanted};
 use crate::kernel::{self, Kernel};
 use anyhow::{Context, bail};
 use clap::Args;
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::failure::Result;
 use contigo_cross::terminal::{self, say};
-use contigo_cross::{cache_dir::CacheDir, failure::Result};
 use serde::Serialize;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, process::ExitCode};
+use std::process::ExitCode;
 
 /// Options of both.
 #[derive(Debug, Args)]

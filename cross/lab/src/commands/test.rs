@@ -1,18 +1,24 @@
 //! `cargo lab test`.
 
+use crate::board::Board;
+use crate::cpu::Cpu;
 use crate::emulator::{self, Console, Function, Ran, Served, Watch};
 use crate::guest::{self, Module, Program, Programs, Task, Wanted};
 use crate::kernel::{self, Kernel};
 use crate::report::{Row, Summary, counts};
-use crate::{board::Board, cpu::Cpu};
 use anyhow::{anyhow, bail};
 use clap::Args;
+use contigo_cross::cache_dir::CacheDir;
 use contigo_cross::failure::{Failure, Result};
 use contigo_cross::terminal::{self, say};
-use contigo_cross::{cache_dir::CacheDir, packages, toolchain};
+use contigo_cross::{packages, toolchain};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{fs, num::NonZeroUsize, process::ExitCode, sync::Mutex, thread, time::Instant};
+use std::time::Instant;
+use std::{fs, thread};
 
 /// The arguments of the board tests in every guest: rows for a program, no caches here, and
 /// everything once more as the ordinary user.

@@ -1,10 +1,13 @@
 //! A board's PCI function that is a model: a program beside QEMU, which serves it on a socket.
 
-use crate::{board::Board, cpu::Cpu};
+use crate::board::Board;
+use crate::cpu::Cpu;
 use anyhow::{Context, anyhow, bail};
+use contigo_cross::cache_dir::CacheDir;
 use contigo_cross::command::{Running, Tool, in_words, last_lines};
+use contigo_cross::download::Packages;
 use contigo_cross::failure::{Failure, Result};
-use contigo_cross::{cache_dir::CacheDir, download::Packages, interrupt, packages, toolchain};
+use contigo_cross::{interrupt, packages, toolchain};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -4,7 +4,9 @@
 use super::function::{self, Function};
 use crate::board::Board;
 use crate::kernel::{Kernel, Source};
-use contigo_cross::{cache_dir::CacheDir, command::Tool, failure::Result};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::command::Tool;
+use contigo_cross::failure::Result;
 use std::path::{Path, PathBuf};
 
 /// Who is at the board's serial console.

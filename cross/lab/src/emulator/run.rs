@@ -3,10 +3,13 @@
 use super::console::{End, Heard};
 use crate::board::Board;
 use contigo_cross::command::{Tool, in_words, last_lines};
+use contigo_cross::failure::Result;
+use contigo_cross::interrupt;
 use contigo_cross::terminal::{Step, say};
-use contigo_cross::{failure::Result, interrupt};
+use std::path::Path;
+use std::process::ExitStatus;
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{path::Path, process::ExitStatus, thread};
 
 const LOOK: Duration = Duration::from_millis(40);
 const LAST_LINES: usize = 20;

@@ -6,10 +6,12 @@ use crate::board::Board;
 use anyhow::{Context, bail};
 use contigo_cross::failure::{Failure, Result};
 use cpio::newc;
+use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::{collections::BTreeSet, os::unix::ffi::OsStrExt, os::unix::fs::PermissionsExt};
 
 const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;

@@ -1,14 +1,17 @@
 //! The modules that a guest loads: the board's, with what they depend on, then those that the user
 //! gave in `CONTIGO_MODULES`, then the project's own.
 
-use crate::{board::Board, cpu, kernel::Kernel};
+use crate::board::Board;
+use crate::cpu;
+use crate::kernel::Kernel;
 use anyhow::{Context, bail};
 use contigo_cross::failure::Result;
 use liblzma::read::XzDecoder;
 use object::{Architecture, Object, ObjectSection};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::{env, fs, io, io::Read};
+use std::{env, fs, io};
 
 /// Folders above each other in a kernel's module tree, with room: none is deeper than eight.
 const DEEPEST: usize = 16;

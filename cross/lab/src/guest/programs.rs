@@ -4,15 +4,18 @@
 use crate::board::Board;
 use crate::cpu::{self, Cpu};
 use anyhow::{Context, bail};
-use contigo_cross::{
-    cache_dir::CacheDir, command::Tool, download::Packages, failure::Result, terminal::say,
-    toolchain,
-};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::command::Tool;
+use contigo_cross::download::Packages;
+use contigo_cross::failure::Result;
+use contigo_cross::terminal::say;
+use contigo_cross::toolchain;
 use object::read::elf::{ElfFile32, ElfFile64, FileHeader, ProgramHeader};
 use object::{Object, ObjectKind};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use std::{env, fs, time::Duration};
+use std::time::Duration;
+use std::{env, fs};
 use tempfile::TempDir;
 
 /// For a first build of everything on one slow core.

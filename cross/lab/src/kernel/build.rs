@@ -1,15 +1,19 @@
 //! A kernel built from source: make's output goes beside its place in the cache and is renamed into
 //! it when all of it is there.
 
-use super::{Kernel, NOTE, Note, config, source::Source};
-use crate::{board::Board, cpu::Cpu};
+use super::source::Source;
+use super::{Kernel, NOTE, Note, config};
+use crate::board::Board;
+use crate::cpu::Cpu;
 use anyhow::{Context, bail};
 use contigo_cross::cache_dir::{CacheDir, Staging};
+use contigo_cross::command::Tool;
 use contigo_cross::failure::{Failure, Result};
-use contigo_cross::{command::Tool, packages};
+use contigo_cross::packages;
 use sha2::{Digest, Sha256};
+use std::path::Path;
 use std::time::{Duration, Instant};
-use std::{fs, io, path::Path, thread};
+use std::{fs, io, thread};
 
 /// For a whole build on one slow core.
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);

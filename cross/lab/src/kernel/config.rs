@@ -4,7 +4,9 @@
 use crate::board::Board;
 use anyhow::{Context, bail};
 use contigo_cross::failure::Result;
-use std::{collections::HashSet, fs, path::Path};
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
 
 const FRAGMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kernel");
 

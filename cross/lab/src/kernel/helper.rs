@@ -3,13 +3,18 @@
 //! all.
 
 use super::Kernel;
-use crate::{board::Board, cpu::Cpu};
+use crate::board::Board;
+use crate::cpu::Cpu;
 use anyhow::Context;
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::command::Tool;
+use contigo_cross::download::Packages;
 use contigo_cross::failure::{Failure, Result};
-use contigo_cross::{cache_dir::CacheDir, command::Tool, download::Packages, packages, toolchain};
+use contigo_cross::{packages, toolchain};
 use sha2::{Digest, Sha256};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 /// For a dozen files, on a slow machine that is busy.
 const BUILD_LIMIT: Duration = Duration::from_secs(600);

@@ -8,7 +8,8 @@ mod source;
 mod stock;
 
 use crate::board::{Board, Origin};
-use contigo_cross::{cache_dir::CacheDir, failure::Result};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::failure::Result;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

@@ -1,9 +1,12 @@
 //! Debian's kernel source, unpacked once for each version.
 
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::command::Tool;
+use contigo_cross::download::Packages;
 use contigo_cross::failure::{Failure, Result};
-use contigo_cross::{cache_dir::CacheDir, command::Tool, download::Packages};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 /// For unpacking 80,000 files on a slow disk.
 const UNPACK_LIMIT: Duration = Duration::from_secs(1800);

@@ -3,9 +3,12 @@
 use super::{Kernel, NOTE, Note};
 use crate::cpu::Cpu;
 use anyhow::{Context, bail};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::download::Packages;
 use contigo_cross::failure::{Failure, Result};
-use contigo_cross::{cache_dir::CacheDir, download::Packages};
-use std::{fs, path::Path, time::Instant};
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
 
 /// The beginning of the names of Debian's kernels; the rest is their release.
 const IMAGE: &str = "linux-image-";

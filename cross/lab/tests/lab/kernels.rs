@@ -3,7 +3,9 @@
 use super::world::{Outcome, Said, World, is_gone, wait, write};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::{fs, io::Write, process::Command};
+use std::fs;
+use std::io::Write;
+use std::process::Command;
 
 /// make as the lab calls it, in two calls: the configuration, then the kernel. The second call runs
 /// the commands in `$HOME/build`.

@@ -1,8 +1,10 @@
 //! A missing program is named. A wrong name on the command line lists the right ones.
 
 use super::world::{Outcome, Said, World};
+use std::fs;
 use std::io::{self, Write};
-use std::{fs, path::Path, process::Command};
+use std::path::Path;
+use std::process::Command;
 
 fn real(cache: &Path, args: &[&str]) -> Said {
     let mut lab = Command::new(env!("CARGO_BIN_EXE_contigo-lab"));

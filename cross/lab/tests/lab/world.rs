@@ -3,11 +3,13 @@
 
 use object::write::{Object, StandardSegment};
 use object::{Architecture, BinaryFormat, Endianness, SectionKind};
+use std::error::Error;
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use std::{error::Error, fs, io::Write, thread};
+use std::{fs, thread};
 use tempfile::TempDir;
 
 pub(crate) type Outcome = Result<(), Box<dyn Error>>;

@@ -2,10 +2,8 @@
 
 mod table;
 
-use contigo_cross::{
-    failure::Result,
-    targets::{self, Target},
-};
+use contigo_cross::failure::Result;
+use contigo_cross::targets::{self, Target};
 use table::BOARDS;
 
 /// The processor of the board `name`, which may also be a processor itself; else the error that

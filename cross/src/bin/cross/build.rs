@@ -1,27 +1,21 @@
 //! `cargo cross build`: the tool and the board tests for the boards' processors.
 
-use crate::{
-    boards,
-    check::{BOARDS_GLIBC, library, too_new},
-    needs::{self, Glibc, Needs},
-    pip::Zigbuild,
-    workspace::{LIBRARY, PROGRAMS, Workspace, cargo},
-};
+use crate::boards;
+use crate::check::{BOARDS_GLIBC, library, too_new};
+use crate::needs::{self, Glibc, Needs};
+use crate::pip::Zigbuild;
+use crate::workspace::{LIBRARY, PROGRAMS, Workspace, cargo};
 use clap::Args;
-use contigo_cross::{
-    cache_dir::CacheDir,
-    command::Tool,
-    failure::{Failure, Result},
-    targets::{self, Target},
-    terminal,
-    toolchain::{self, Variables},
-};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::command::Tool;
+use contigo_cross::failure::{Failure, Result};
+use contigo_cross::targets::{self, Target};
+use contigo_cross::terminal;
+use contigo_cross::toolchain::{self, Variables};
 use serde::Serialize;
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, fs};
 
 /// For a first build, on two busy cores of a small machine.
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);

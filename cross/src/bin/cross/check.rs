@@ -2,7 +2,8 @@
 
 use crate::needs::{self, Glibc, Needs};
 use clap::Args;
-use contigo_cross::{failure::Result, terminal};
+use contigo_cross::failure::Result;
+use contigo_cross::terminal;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

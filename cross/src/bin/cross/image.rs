@@ -1,22 +1,16 @@
 //! `cargo cross image`: an SD-card image of Debian. The lab makes the kernel, and
 //! `cross/packaging/image/build` the card.
 
-use crate::{
-    package::FOLDER,
-    workspace::{Workspace, cargo},
-};
+use crate::package::FOLDER;
+use crate::workspace::{Workspace, cargo};
 use anyhow::{Context, bail};
 use clap::Args;
-use contigo_cross::{
-    cache_dir::CacheDir,
-    command::{Tool, in_words},
-    failure::{Failure, Result},
-};
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::command::{Tool, in_words};
+use contigo_cross::failure::{Failure, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A kernel is built in ten minutes on two idle cores.
 const KERNEL_LIMIT: Duration = Duration::from_secs(2 * 3600);

@@ -6,13 +6,12 @@
 //! "Symbol Versioning"; the GNU C library's names are `GLIBC_2.27`).
 
 use contigo_cross::failure::{Failure, Result};
-use object::{
-    Endianness,
-    elf::{DT_NEEDED, FileHeader32, FileHeader64, PT_INTERP},
-    read::elf::{Dyn, FileHeader, ProgramHeader},
-};
+use object::Endianness;
+use object::elf::{DT_NEEDED, FileHeader32, FileHeader64, PT_INTERP};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use serde::{Serialize, Serializer};
-use std::{fmt, fs, path::Path};
+use std::path::Path;
+use std::{fmt, fs};
 
 /// A version of the GNU C library: 2.27, or 2.2.5.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

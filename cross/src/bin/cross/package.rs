@@ -7,20 +7,17 @@ mod depends;
 mod plain;
 mod tree;
 
-use crate::{boards, build, build::Link, pip, workspace::Workspace};
+use crate::build::Link;
+use crate::workspace::Workspace;
+use crate::{boards, build, pip};
 use clap::Args;
-use contigo_cross::{
-    cache_dir::CacheDir,
-    failure::{Failure, Result},
-    packages,
-    targets::{self, Target},
-    terminal,
-};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::failure::{Failure, Result};
+use contigo_cross::targets::{self, Target};
+use contigo_cross::{packages, terminal};
 use serde::Serialize;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// In cargo's target folder.
 pub(crate) const FOLDER: &str = "contigo-packages";

@@ -1,13 +1,13 @@
 //! Programs from PyPI in folders of the cache: of the versions and with the sums that are listed
 //! here, and nothing on the machine changes.
 
-use contigo_cross::{
-    cache_dir::CacheDir,
-    command::Tool,
-    failure::{Failure, Result},
-    toolchain,
-};
-use std::{fs, path::PathBuf, time::Duration};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::command::Tool;
+use contigo_cross::failure::{Failure, Result};
+use contigo_cross::toolchain;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// For 100 MB on a slow line.
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(3600);

@@ -6,11 +6,9 @@ mod rust;
 
 use crate::pip::Zigbuild;
 use clap::Args;
-use contigo_cross::{
-    cache_dir::CacheDir,
-    failure::{Failure, Result},
-    targets, terminal,
-};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::failure::{Failure, Result};
+use contigo_cross::{targets, terminal};
 use serde::Serialize;
 
 #[derive(Args, Debug)]

@@ -1,8 +1,12 @@
 //! Where Contigo's sources are, and where cargo puts what it builds.
 
-use contigo_cross::{cache_dir::CacheDir, command::Tool, failure::Result, packages};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::command::Tool;
+use contigo_cross::failure::Result;
+use contigo_cross::packages;
 use serde::Deserialize;
-use std::{env, path::PathBuf};
+use std::env;
+use std::path::PathBuf;
 
 /// The tool, and what is downloaded is named after it.
 pub(crate) const TOOL: &str = "contigo";

@@ -1,12 +1,10 @@
 //! Contexts.
 
 use super::{Out, put};
-use crate::{
-    Code, Function, code,
-    context::{current, with_stack},
-    state::{Answer, Handle, Needs, State, call},
-    stream::wait,
-};
+use crate::context::{current, with_stack};
+use crate::state::{Answer, Handle, Needs, State, call};
+use crate::stream::wait;
+use crate::{Code, Function, code};
 use std::ffi::c_int;
 
 /// CU_CTX_SCHED_* (4 is a value, 1 and 2 are), MAP_HOST, LMEM_RESIZE_TO_MAX, COREDUMP_ENABLE,

@@ -1,14 +1,10 @@
 //! Devices and what they say of themselves.
 
 use super::{Out, put};
-use crate::{
-    Code, Function, code,
-    state::{Needs, call},
-};
-use std::{
-    ffi::{c_char, c_int},
-    ptr,
-};
+use crate::state::{Needs, call};
+use crate::{Code, Function, code};
+use std::ffi::{c_char, c_int};
+use std::ptr;
 
 /// `CUdevice_attribute`.
 mod attribute {

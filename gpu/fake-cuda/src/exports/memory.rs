@@ -1,16 +1,12 @@
 //! Pinned memory, device memory, and copies.
 
 use super::{Out, put};
-use crate::{
-    Code, Function, code,
-    memory::{DEVICEMAP, Found},
-    state::{Answer, Handle, Needs, State, call},
-    stream::Work,
-};
-use std::{
-    ffi::{c_int, c_void},
-    ptr,
-};
+use crate::memory::{DEVICEMAP, Found};
+use crate::state::{Answer, Handle, Needs, State, call};
+use crate::stream::Work;
+use crate::{Code, Function, code};
+use std::ffi::{c_int, c_void};
+use std::ptr;
 
 /// CU_MEMHOSTALLOC_PORTABLE, DEVICEMAP, WRITECOMBINED.
 const ALLOC_FLAGS: u32 = 7;

@@ -11,11 +11,10 @@ mod stream;
 #[cfg(test)]
 pub(crate) use {context::*, device::*, memory::*, module::*, stream::*};
 
-use crate::{
-    Code, Config, Counters, code,
-    state::{Answer, Needs, call, lock},
-};
-use std::{ffi::c_int, mem::MaybeUninit};
+use crate::state::{Answer, Needs, call, lock};
+use crate::{Code, Config, Counters, code};
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
 
 /// A pointer to room for a `T`, or NULL.
 pub(crate) type Out<'a, T> = Option<&'a mut MaybeUninit<T>>;

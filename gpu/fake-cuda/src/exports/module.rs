@@ -1,22 +1,15 @@
 //! Modules and launches.
 
-use super::{
-    Out,
-    device::{BLOCK_MAX, GRID_MAX, SHARED_BYTES_MAX, THREADS_MAX},
-    put,
-};
-use crate::{
-    Code, Function, Launch, code,
-    kernels::Kernel,
-    ptx::parse,
-    state::{Answer, Handle, Loaded, Module, Needs, call},
-    stream::Work,
-};
-use std::{
-    ffi::{CStr, c_char, c_void},
-    ptr, slice,
-    sync::Arc,
-};
+use super::device::{BLOCK_MAX, GRID_MAX, SHARED_BYTES_MAX, THREADS_MAX};
+use super::{Out, put};
+use crate::kernels::Kernel;
+use crate::ptx::parse;
+use crate::state::{Answer, Handle, Loaded, Module, Needs, call};
+use crate::stream::Work;
+use crate::{Code, Function, Launch, code};
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::Arc;
+use std::{ptr, slice};
 
 /// `CUjit_option`.
 const JIT_ERROR_LOG_BUFFER: u32 = 5;

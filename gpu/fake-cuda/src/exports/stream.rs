@@ -1,11 +1,9 @@
 //! Streams and events.
 
 use super::{Out, put};
-use crate::{
-    Code, Function, code,
-    state::{Handle, Needs, State, call},
-    stream::{Event, Stream, Work, step, wait},
-};
+use crate::state::{Handle, Needs, State, call};
+use crate::stream::{Event, Stream, Work, step, wait};
+use crate::{Code, Function, code};
 
 const STREAM_NON_BLOCKING: u32 = 1;
 /// CU_EVENT_BLOCKING_SYNC, DISABLE_TIMING, INTERPROCESS; the last needs the one before.

@@ -16,10 +16,8 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use self::{
-    parse::parse,
-    run::{Progress, Window},
-};
+pub use self::parse::parse;
+pub use self::run::{Progress, Window};
 
 /// A kernel that the host can launch.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 //! From a text to its kernels.
 
 use super::{Address, Compute, Entry, FIRST_PARAM, Op, Operand, Register, SPECIAL, Step, Type};
-use std::{collections::BTreeMap, str::FromStr};
+use std::collections::BTreeMap;
+use std::str::FromStr;
 
 /// The `Err` is the compiler's message.
 type Parsed<T = ()> = Result<T, String>;

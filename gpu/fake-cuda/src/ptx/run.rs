@@ -1,7 +1,8 @@
 //! A launch: every thread in turn, from its first statement to its return.
 
 use super::{Address, Entry, FIRST_PARAM, Op, Operand, Register, Type};
-use crate::{Launch, code, state::Answer};
+use crate::state::Answer;
+use crate::{Launch, code};
 use std::ops::Range;
 
 /// The value of a register before its first write: none that a test expects.

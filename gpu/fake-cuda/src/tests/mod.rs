@@ -10,19 +10,14 @@ mod kernels;
 mod memory;
 mod semantics;
 
-use crate::{
-    Code, Config, Counters, Device, Function, LateError, code,
-    exports::*,
-    memory::DEVICEMAP,
-    state::{Handle, lock},
-};
-use std::{
-    ffi::{CStr, c_int, c_void},
-    mem::MaybeUninit,
-    ptr,
-    sync::{Mutex, MutexGuard, PoisonError},
-    thread,
-};
+use crate::exports::*;
+use crate::memory::DEVICEMAP;
+use crate::state::{Handle, lock};
+use crate::{Code, Config, Counters, Device, Function, LateError, code};
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{ptr, thread};
 
 const OK: Code = code::SUCCESS;
 /// From pinned memory to its device pointer, as the default configuration says.

@@ -2,11 +2,9 @@
 //! the one writes of the other.
 #![allow(dead_code, reason = "each test takes of it")]
 
-use std::{
-    env, fs,
-    path::PathBuf,
-    process::{Command, Stdio},
-};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::{env, fs};
 
 /// The variable that names the tool.
 pub(crate) const VARIABLE: &str = if cfg!(target_pointer_width = "64") {

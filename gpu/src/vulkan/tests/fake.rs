@@ -7,11 +7,9 @@
 //! Each thread has its own.
 
 use ash::vk;
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
-    os::fd::OwnedFd,
-};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
 
 /// The driver's answers, and all that it has seen.
 #[derive(Default)]

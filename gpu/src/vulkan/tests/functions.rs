@@ -7,12 +7,11 @@
 //! The hostile driver's functions, by their names.
 
 use super::fake::{Command, Range, asked, gone, made, state};
-use ash::{vk, vk::Handle as _};
-use std::{
-    ffi::{CStr, c_void},
-    os::fd::{FromRawFd as _, OwnedFd},
-    ptr, slice,
-};
+use ash::vk;
+use ash::vk::Handle as _;
+use std::ffi::{CStr, c_void};
+use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::{ptr, slice};
 
 /// The objects that are made and destroyed alike: a test's name for the call, and the kind.
 const ALIKE: [(&str, &str); 8] = [

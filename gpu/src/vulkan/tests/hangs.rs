@@ -7,19 +7,14 @@
 //! Jobs that do not end and devices that are lost, on a driver that is none: what stays, and what
 //! goes again.
 
-use super::{
-    super::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule},
-    LIMIT, buffers_of, clean,
-    fake::{self, live, state},
-    gpu, kernel, module,
-};
+use super::super::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
+use super::fake::{self, live, state};
+use super::{LIMIT, buffers_of, clean, gpu, kernel, module};
 use crate::Pages;
 use ash::vk;
-use contigo::{
-    Error, Operand, Queue, Region,
-    job::{Launch, Words},
-    types::BaseAddr,
-};
+use contigo::job::{Launch, Words};
+use contigo::types::BaseAddr;
+use contigo::{Error, Operand, Queue, Region};
 
 const LOST: Error = Error::Gpu { call: "vkGetFenceStatus", code: -4, name: "VK_ERROR_DEVICE_LOST" };
 

@@ -10,44 +10,31 @@ mod fake;
 mod functions;
 mod hangs;
 
-use self::{
-    fake::{Command, Range, live, state},
-    functions::function,
-};
-use super::{
-    VulkanFacts, VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule, facts::tests::least,
-    object::Object, spirv::MAGIC,
-};
+use self::fake::{Command, Range, live, state};
+use self::functions::function;
+use super::facts::tests::least;
+use super::object::Object;
+use super::spirv::MAGIC;
+use super::{VulkanFacts, VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
 use crate::Pages;
-use ash::{
-    ext, khr,
-    vk::{
-        self, AccessFlags as Access, ExternalMemoryFeatureFlags as Feature, Handle as _,
-        MemoryPropertyFlags as Memory, PipelineStageFlags as Stage,
-    },
+use ash::vk::{
+    self, AccessFlags as Access, ExternalMemoryFeatureFlags as Feature, Handle as _,
+    MemoryPropertyFlags as Memory, PipelineStageFlags as Stage,
 };
-use contigo::{
-    Align, Backend, CpuBuf, DevAddr, Driver, Error, OperandSpec, Queue, Region,
-    job::{
-        Launch,
-        Parameter::{Operand, Words},
-        Signature,
-    },
-    linux::memory::DmaHeap,
-    mem::{DevSlice, SyncScope},
-    types::BaseAddr,
-};
-use contigo_testkit::{
-    fake_dma_heap,
-    fake_dma_heap::{FakeHeap, HEAP},
-};
-use std::{
-    fs,
-    os::fd::{AsFd as _, AsRawFd as _},
-    path::Path,
-    sync::Arc,
-    time::Duration,
-};
+use ash::{ext, khr};
+use contigo::job::Parameter::{Operand, Words};
+use contigo::job::{Launch, Signature};
+use contigo::linux::memory::DmaHeap;
+use contigo::mem::{DevSlice, SyncScope};
+use contigo::types::BaseAddr;
+use contigo::{Align, Backend, CpuBuf, DevAddr, Driver, Error, OperandSpec, Queue, Region};
+use contigo_testkit::fake_dma_heap;
+use contigo_testkit::fake_dma_heap::{FakeHeap, HEAP};
+use std::fs;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 const COHERENT: Memory =
     Memory::from_raw(Memory::HOST_VISIBLE.as_raw() | Memory::HOST_COHERENT.as_raw());

@@ -1,13 +1,11 @@
 //! `contigo-pci`: a model as a PCI function of an emulated machine.
 
 use contigo_rtl::pci::{MODELS, PciError, Report, Row, row};
-use std::{
-    env,
-    fmt::Write as _,
-    io::{self, Write as _},
-    path::PathBuf,
-    process::{ExitCode, exit},
-};
+use std::env;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::{ExitCode, exit};
 
 const USAGE: &str = "\
 Usage: contigo-pci --model NAME (--socket PATH | --missing)

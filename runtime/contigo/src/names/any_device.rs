@@ -4,23 +4,16 @@
 )]
 //! A device of any kind as one type.
 
-use super::{
-    attachment::{AnyIrq, Attachment},
-    opened::OpenDevice,
-};
-use contigo_core::{
-    hw::{Device, Mmio, Wait},
-    linux::{Spin, device::Registers},
-    mem::Port,
-    types::{
-        Error,
-        platform::{AsFd, BorrowedFd},
-    },
-};
-use core::{
-    fmt,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use super::attachment::{AnyIrq, Attachment};
+use super::opened::OpenDevice;
+use contigo_core::hw::{Device, Mmio, Wait};
+use contigo_core::linux::Spin;
+use contigo_core::linux::device::Registers;
+use contigo_core::mem::Port;
+use contigo_core::types::Error;
+use contigo_core::types::platform::{AsFd, BorrowedFd};
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// A device of any kind, for one driver: registers, interrupt and port.
 /// [`OpenDevice::attach`](super::OpenDevice::attach) makes one. When it is dropped, the next driver

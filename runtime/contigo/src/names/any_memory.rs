@@ -1,11 +1,11 @@
 #![allow(unsafe_code, reason = "`unsafe impl Backend`, which is another backend's in every method")]
 //! Memory of any kind as one type.
 
-use contigo_core::{
-    forward,
-    mem::Backend,
-    types::{Error, boxed::Boxed, platform::OwnedFd},
-};
+use contigo_core::forward;
+use contigo_core::mem::Backend;
+use contigo_core::types::Error;
+use contigo_core::types::boxed::Boxed;
+use contigo_core::types::platform::OwnedFd;
 use core::fmt;
 
 /// Memory of any kind: a [`Backend`] for a program whose user names the memory. It owns the block,

@@ -1,11 +1,11 @@
 #![allow(unsafe_code, reason = "a kernel may write anywhere: its parameters are a program's claim")]
 //! Code on a GPU, through any interface.
 
-use contigo_core::{
-    job::{AnyDriver, Signature},
-    types::{Result, boxed::Boxed},
-};
-use core::{ffi::CStr, fmt};
+use contigo_core::job::{AnyDriver, Signature};
+use contigo_core::types::Result;
+use contigo_core::types::boxed::Boxed;
+use core::ffi::CStr;
+use core::fmt;
 
 /// A handle to code on a GPU, as it was loaded: a CUDA or Vulkan module, an OpenCL program. Each of
 /// its kernels holds another handle: the code is unloaded when the last is dropped.

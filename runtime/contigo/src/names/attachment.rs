@@ -1,18 +1,12 @@
 //! Registers and interrupt of an opened device, as one driver gets them.
 
-use contigo_core::{
-    hw::Wait,
-    linux::{
-        Spin,
-        dev_node::DevNodeIrq,
-        device::{Registers, UioIrq},
-        vfio::VfioDevice,
-    },
-    types::{
-        Error,
-        platform::{AsFd, BorrowedFd},
-    },
-};
+use contigo_core::hw::Wait;
+use contigo_core::linux::Spin;
+use contigo_core::linux::dev_node::DevNodeIrq;
+use contigo_core::linux::device::{Registers, UioIrq};
+use contigo_core::linux::vfio::VfioDevice;
+use contigo_core::types::Error;
+use contigo_core::types::platform::{AsFd, BorrowedFd};
 
 /// How a driver takes a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,15 +1,12 @@
 #![allow(unsafe_code, reason = "registers are given to one driver at a time")]
 //! A device that the kernel module has: by its names, with all that one opening serves.
 
-use super::{
-    attachment::{AnyIrq, Attach, Attachment},
-    called::{Called, first_register},
-    files::Files,
-};
-use contigo_core::{
-    linux::{dev_node::DevNode, device::Registers},
-    types::{Error, PhysAddr, lock},
-};
+use super::attachment::{AnyIrq, Attach, Attachment};
+use super::called::{Called, first_register};
+use super::files::Files;
+use contigo_core::linux::dev_node::DevNode;
+use contigo_core::linux::device::Registers;
+use contigo_core::types::{Error, PhysAddr, lock};
 use spin::{Mutex, Once};
 
 /// How many windows a contigo device has at most (`CONTIGO_MAX_WINDOWS`).

@@ -1,13 +1,13 @@
 #![allow(unsafe_code, reason = "registers of a device, passed on, and a claim about wires")]
 //! The gate before a core's master, opened beside the core's driver.
 
-use super::{any_device::AnyDevice, attachment::Attach, opened::OpenDevice};
-use contigo_core::{
-    hw::{Mmio, Wait},
-    job::AnyDriver,
-    mem::Port,
-    types::{Bus, Error, Result},
-};
+use super::any_device::AnyDevice;
+use super::attachment::Attach;
+use super::opened::OpenDevice;
+use contigo_core::hw::{Mmio, Wait};
+use contigo_core::job::AnyDriver;
+use contigo_core::mem::Port;
+use contigo_core::types::{Bus, Error, Result};
 use contigo_drivers::axi_gate::{AxiGate, Gated, WINDOW_BYTES};
 
 /// A gate's registers: in its own device's window, or in its core's.

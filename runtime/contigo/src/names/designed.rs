@@ -1,11 +1,9 @@
 //! A design's cores by name: which driver, with which settings, on which device. And whether the
 //! fabric that they are in is loaded.
 
-use super::{
-    device_name::DeviceName,
-    files::{Files, LINE_MAX_BYTES, text},
-    registry::{DriverRow, each_row},
-};
+use super::device_name::DeviceName;
+use super::files::{Files, LINE_MAX_BYTES, text};
+use super::registry::{DriverRow, each_row};
 use contigo_design::{Core, DesignError, DesignRule, parameter_number};
 use core::fmt::{self, Write as _};
 

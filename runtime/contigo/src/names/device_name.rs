@@ -1,13 +1,12 @@
 //! Names of devices.
 
-use super::{
-    error::{Form, NameError},
-    grammar::Parsed,
-    kinds::{DEVICES, DeviceKind},
-    name::Name,
-    text::Text,
-};
-use core::{fmt, str::FromStr};
+use super::error::{Form, NameError};
+use super::grammar::Parsed;
+use super::kinds::{DEVICES, DeviceKind};
+use super::name::Name;
+use super::text::Text;
+use core::fmt;
+use core::str::FromStr;
 
 /// The name of a device: what a user writes after `--device`, in every language. It is copied like
 /// a number. Whether this machine has such a device, only [`Inventory`](super::Inventory) and
@@ -77,8 +76,10 @@ impl DeviceName {
     reason = "a test that panics has failed, which is its purpose"
 )]
 mod tests {
-    use super::{super::NameRule, DeviceName};
-    use std::{format, string::ToString};
+    use super::super::NameRule;
+    use super::DeviceName;
+    use std::format;
+    use std::string::ToString;
 
     #[test]
     fn names_are_read_and_written_alike() {

@@ -1,23 +1,19 @@
 #![allow(unsafe_code, reason = "files below a root that a caller chooses")]
 //! Devices of every kind: which there are, and how one is opened by its name.
 
+use super::contigo_device::ContigoDevice;
+use super::device_name::DeviceName;
+use super::files::Files;
+use super::found::{self, Facts};
+use super::kernel_registers::KernelRegisters;
+use super::kinds::DeviceKind;
+use super::opened::{OpenDevice, Opened};
 #[cfg(feature = "sim")]
 use super::text::Text;
-use super::{
-    called,
-    contigo_device::ContigoDevice,
-    device_name::DeviceName,
-    files::Files,
-    found::{self, Facts},
-    kernel_registers::KernelRegisters,
-    kinds::DeviceKind,
-    opened::{OpenDevice, Opened},
-    provided,
-};
-use contigo_core::{
-    linux::{dev_node::DevNode, vfio::Vfio},
-    types::Error,
-};
+use super::{called, provided};
+use contigo_core::linux::dev_node::DevNode;
+use contigo_core::linux::vfio::Vfio;
+use contigo_core::types::Error;
 
 impl DeviceName {
     /// Opens it, once: the result gives its registers, interrupt and memory.

@@ -1,16 +1,11 @@
 //! A machine's files under `/sys`, `/proc` and `/dev`, only read. A file that cannot be read counts
 //! as absent.
 
-use contigo_core::linux::os::{
-    dir,
-    fd::{Fd, Path},
-    sysfs,
-};
+use contigo_core::linux::os::fd::{Fd, Path};
+use contigo_core::linux::os::{dir, sysfs};
 use core::ffi::CStr;
-use nix::{
-    libc::{O_DIRECTORY, O_RDONLY},
-    unistd::{AccessFlags, access},
-};
+use nix::libc::{O_DIRECTORY, O_RDONLY};
+use nix::unistd::{AccessFlags, access};
 
 /// The files below a root: `""` for the running kernel's.
 #[derive(Clone, Copy, Debug)]

@@ -1,13 +1,10 @@
 //! A machine's files about each kind, and the reasons why one cannot be used.
 
-use super::{
-    called::{DEV_NODES, first_register},
-    files::{Files, LINE_MAX_BYTES, link, number, text},
-};
-use contigo_core::linux::{
-    memory::u_dma_buf,
-    os::{dir, fd::Fd, pagemap},
-};
+use super::called::{DEV_NODES, first_register};
+use super::files::{Files, LINE_MAX_BYTES, link, number, text};
+use contigo_core::linux::memory::u_dma_buf;
+use contigo_core::linux::os::fd::Fd;
+use contigo_core::linux::os::{dir, pagemap};
 use core::fmt::Write as _;
 
 /// The facts that are known of one memory or device without opening it.

@@ -2,12 +2,11 @@
 //! CUDA's GPUs by their numbers, and their code.
 
 use super::any_module::{AnyModule, GpuModule};
-use contigo_core::{
-    cuda::{Cuda, CudaFunction, Gpu, Image, Log, Module},
-    job::{AnyDriver, Signature},
-    types::{Error, lock},
-};
-use core::{ffi::CStr, fmt};
+use contigo_core::cuda::{Cuda, CudaFunction, Gpu, Image, Log, Module};
+use contigo_core::job::{AnyDriver, Signature};
+use contigo_core::types::{Error, lock};
+use core::ffi::CStr;
+use core::fmt;
 use spin::{Mutex, Once};
 
 /// NVIDIA's driver, from its first use until the program ends: it stays loaded anyway.

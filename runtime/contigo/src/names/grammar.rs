@@ -1,10 +1,8 @@
 //! How a name is parsed: `KIND`, `KIND:ARGUMENT`, `KIND:ARGUMENT@MORE`.
 
-use super::{
-    error::{Form, NameError, NameRule},
-    kinds::Argument,
-    text::Text,
-};
+use super::error::{Form, NameError, NameRule};
+use super::kinds::Argument;
+use super::text::Text;
 
 /// A text that is a name, and where its parts are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -158,18 +156,12 @@ pub(super) fn is_pci(address: &str) -> bool {
     reason = "a test that panics has failed, which is its purpose"
 )]
 mod tests {
-    use super::{
-        super::{
-            DeviceName, MemoryName,
-            kinds::{MEMORIES, syntaxes},
-        },
-        NameRule,
-    };
+    use super::super::kinds::{MEMORIES, syntaxes};
+    use super::super::{DeviceName, MemoryName};
+    use super::NameRule;
     use contigo_core::types::Error;
-    use std::{
-        format,
-        string::{String, ToString},
-    };
+    use std::format;
+    use std::string::{String, ToString};
 
     #[test]
     fn wrong_name_tells_rule_and_place() {

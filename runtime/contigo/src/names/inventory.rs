@@ -1,18 +1,14 @@
 //! The memory and devices of a machine, and why it lacks the rest.
 
-use super::{
-    called,
-    device_name::DeviceName,
-    devices,
-    files::Files,
-    found::Facts,
-    kinds::{DEVICES, MEMORIES, Row},
-    memories,
-    memory_name::MemoryName,
-    provided,
-    text::Text,
-};
-use contigo_core::types::{Error, near::distance};
+use super::device_name::DeviceName;
+use super::files::Files;
+use super::found::Facts;
+use super::kinds::{DEVICES, MEMORIES, Row};
+use super::memory_name::MemoryName;
+use super::text::Text;
+use super::{called, devices, memories, provided};
+use contigo_core::types::Error;
+use contigo_core::types::near::distance;
 use core::fmt::{self, Write as _};
 use nix::libc::ENOENT;
 

@@ -1,15 +1,11 @@
 #![allow(unsafe_code, reason = "files below a root that only a caller of `open_under` can choose")]
 //! The registers that the kernel gives to user space: a UIO device's, or a PCI function's.
 
-use super::{
-    DeviceName,
-    attachment::{AnyIrq, Attach, Attachment},
-};
-use contigo_core::{
-    linux::device::{BusMaster, PciFunction, Registers, Uio, UioIrq},
-    mem::Port,
-    types::{Error, PhysAddr, lock},
-};
+use super::DeviceName;
+use super::attachment::{AnyIrq, Attach, Attachment};
+use contigo_core::linux::device::{BusMaster, PciFunction, Registers, Uio, UioIrq};
+use contigo_core::mem::Port;
+use contigo_core::types::{Error, PhysAddr, lock};
 use spin::{Mutex, Once};
 
 /// Registers, and the interrupt that comes with them.

@@ -2,20 +2,16 @@
 //!
 //! **A new kind of memory** needs more than its arms here: CONTRIBUTING.md lists the places.
 
-use super::{
-    any_memory::AnyMemory,
-    called,
-    files::Files,
-    found::{self, Facts},
-    kinds::MemoryKind,
-    memory_name::MemoryName,
-    opened::OpenDevice,
-};
-use contigo_core::{
-    linux::memory::{DmaHeap, HugeTlb, UDmaBuf},
-    mem::Backend,
-    types::Error,
-};
+use super::any_memory::AnyMemory;
+use super::called;
+use super::files::Files;
+use super::found::{self, Facts};
+use super::kinds::MemoryKind;
+use super::memory_name::MemoryName;
+use super::opened::OpenDevice;
+use contigo_core::linux::memory::{DmaHeap, HugeTlb, UDmaBuf};
+use contigo_core::mem::Backend;
+use contigo_core::types::Error;
 
 impl MemoryName {
     /// Opens `len_bytes` of it. For memory that belongs to a device, this opens the device too, and
@@ -83,7 +79,8 @@ fn of(
         }
         #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
         MemoryKind::Cuda => {
-            use contigo_core::{cuda::CudaHost, types::Align};
+            use contigo_core::cuda::CudaHost;
+            use contigo_core::types::Align;
             let gpu = device.and_then(OpenDevice::gpu).ok_or(other)?;
             AnyMemory::new(CudaHost::allocate(gpu, len_bytes, Align::PAGE)?)
         }

@@ -1,12 +1,11 @@
 //! Names of memory.
 
-use super::{
-    device_name::DeviceName,
-    error::{Form, NameError},
-    kinds::{MEMORIES, MemoryKind},
-    name::Name,
-};
-use core::{fmt, str::FromStr};
+use super::device_name::DeviceName;
+use super::error::{Form, NameError};
+use super::kinds::{MEMORIES, MemoryKind};
+use super::name::Name;
+use core::fmt;
+use core::str::FromStr;
 
 /// The name of memory: what a user writes after `--memory`, in every language. It is copied like a
 /// number. Whether this machine has such memory, only [`Inventory`](super::Inventory) and `open`
@@ -74,7 +73,8 @@ impl MemoryName {
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::MemoryName;
-    use std::{format, string::ToString};
+    use std::format;
+    use std::string::ToString;
 
     #[test]
     fn a_name_has_its_parts() {
@@ -112,7 +112,8 @@ mod tests {
     #[cfg(not(all(feature = "cuda", target_pointer_width = "64")))]
     #[test]
     fn what_is_not_built_in_says_the_feature() {
-        use super::{super::Inventory, DeviceName};
+        use super::super::Inventory;
+        use super::DeviceName;
         use contigo_core::types::Error;
         let not_built_in = Error::NotBuiltIn { kind: "cuda", feature: "cuda" };
         let (memory, device): (MemoryName, DeviceName) =

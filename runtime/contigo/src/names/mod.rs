@@ -62,24 +62,22 @@ mod simulated;
 mod take;
 mod text;
 
+pub use self::any_device::AnyDevice;
+pub use self::any_memory::AnyMemory;
+pub use self::any_module::{AnyModule, GpuModule};
+pub use self::attachment::{AnyIrq, Attach};
+pub use self::core_gate::GateAt;
+pub use self::designed::{Fabric, device_of, driver_of, node_of, settings_of};
+pub use self::device_name::DeviceName;
+pub use self::error::{NameError, NameRule};
+pub use self::found::Facts;
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 pub use self::gpu::load_cuda;
-pub use self::{
-    any_device::AnyDevice,
-    any_memory::AnyMemory,
-    any_module::{AnyModule, GpuModule},
-    attachment::{AnyIrq, Attach},
-    core_gate::GateAt,
-    designed::{Fabric, device_of, driver_of, node_of, settings_of},
-    device_name::DeviceName,
-    error::{NameError, NameRule},
-    found::Facts,
-    inventory::{Entry, Inventory},
-    memory_name::MemoryName,
-    name::Name,
-    open_device::NO_PORT,
-    opened::OpenDevice,
-    provided::{GpuDevice, GpuKind, gpu_behind, provide},
-    registry::{DriverRow, each_row, register, row},
-    take::Taken,
-};
+pub use self::inventory::{Entry, Inventory};
+pub use self::memory_name::MemoryName;
+pub use self::name::Name;
+pub use self::open_device::NO_PORT;
+pub use self::opened::OpenDevice;
+pub use self::provided::{GpuDevice, GpuKind, gpu_behind, provide};
+pub use self::registry::{DriverRow, each_row, register, row};
+pub use self::take::Taken;

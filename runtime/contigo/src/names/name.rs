@@ -1,11 +1,9 @@
 //! Names of memory and of devices: texts, each parsed by its table of kinds.
 
-use super::{
-    NameError, NameRule,
-    error::Form,
-    grammar::{self, Parsed},
-    kinds::Row,
-};
+use super::error::Form;
+use super::grammar::{self, Parsed};
+use super::kinds::Row;
+use super::{NameError, NameRule};
 use core::fmt;
 
 /// A name: [`DeviceName`](super::DeviceName) or [`MemoryName`](super::MemoryName). It is copied

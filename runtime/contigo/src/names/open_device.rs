@@ -4,23 +4,20 @@
 )]
 //! What an open device gives: its registers, its port, its reset.
 
-use super::{
-    DeviceName,
-    any_device::AnyDevice,
-    any_module::AnyModule,
-    attachment::{Attach, Attachment},
-    opened::{OpenDevice, Opened},
-    provided::GpuDevice,
-    registry::DriverRow,
-};
-use contigo_core::{
-    job::Settings,
-    linux::dev_node::DevNode,
-    linux::vfio::{Interrupt, Vfio, VfioDevice},
-    mem::Port,
-    types::{Error, PhysAddr},
-};
-use core::{fmt, sync::atomic::Ordering};
+use super::DeviceName;
+use super::any_device::AnyDevice;
+use super::any_module::AnyModule;
+use super::attachment::{Attach, Attachment};
+use super::opened::{OpenDevice, Opened};
+use super::provided::GpuDevice;
+use super::registry::DriverRow;
+use contigo_core::job::Settings;
+use contigo_core::linux::dev_node::DevNode;
+use contigo_core::linux::vfio::{Interrupt, Vfio, VfioDevice};
+use contigo_core::mem::Port;
+use contigo_core::types::{Error, PhysAddr};
+use core::fmt;
+use core::sync::atomic::Ordering;
 
 impl OpenDevice {
     /// Pulls the reset line of a simulated device: only this stops a stuck one.

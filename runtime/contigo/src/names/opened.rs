@@ -1,17 +1,15 @@
 //! An open device: what it is, and who has it.
 
-use super::{
-    DeviceName, contigo_device::ContigoDevice, kernel_registers::KernelRegisters,
-    provided::GpuDevice, shared_core::SharedCore,
-};
-use contigo_core::{
-    linux::vfio::Vfio,
-    types::{Error, shared::Shared},
-};
-use core::{
-    fmt,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use super::DeviceName;
+use super::contigo_device::ContigoDevice;
+use super::kernel_registers::KernelRegisters;
+use super::provided::GpuDevice;
+use super::shared_core::SharedCore;
+use contigo_core::linux::vfio::Vfio;
+use contigo_core::types::Error;
+use contigo_core::types::shared::Shared;
+use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// An open device: **opening it once serves its registers, its interrupt and the memory that
 /// belongs to it.** It is a handle: clones share the same open device, and each driver and memory

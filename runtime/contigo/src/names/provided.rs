@@ -2,11 +2,10 @@
 //! GPUs that another crate provides. The bindings of their interfaces use the heap, which this
 //! crate does not.
 
-use super::{any_memory::AnyMemory, any_module::AnyModule};
-use contigo_core::{
-    mem::Port,
-    types::{Bus, Error, Result, lock},
-};
+use super::any_memory::AnyMemory;
+use super::any_module::AnyModule;
+use contigo_core::mem::Port;
+use contigo_core::types::{Bus, Error, Result, lock};
 use core::fmt;
 use spin::Mutex;
 

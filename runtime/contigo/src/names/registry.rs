@@ -1,10 +1,9 @@
 //! Drivers by their names: the same in Rust, C, Python and the tool.
 
 use super::any_device::AnyDevice;
-use contigo_core::{
-    job,
-    types::{Error, Result, lock, near::Among},
-};
+use contigo_core::job;
+use contigo_core::types::near::Among;
+use contigo_core::types::{Error, Result, lock};
 use spin::Mutex;
 
 /// A row of the table of drivers: a built-in one ([`drivers`](crate::drivers)), or one of the

@@ -1,7 +1,9 @@
 //! What the drivers of one device share, one driver for each channel, and how many there are.
 
 use super::attachment::Attach;
-use contigo_core::{job::AnyCore, mem::Port, types::lock};
+use contigo_core::job::AnyCore;
+use contigo_core::mem::Port;
+use contigo_core::types::lock;
 use core::sync::atomic::{AtomicU32, Ordering};
 use spin::Mutex;
 

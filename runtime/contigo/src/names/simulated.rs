@@ -1,7 +1,9 @@
 //! The device of a simulated board, by the name of its model.
 
 use super::device_name::DeviceName;
-use contigo_core::{job::Settings, mem::Port, types::Error};
+use contigo_core::job::Settings;
+use contigo_core::mem::Port;
+use contigo_core::types::Error;
 use contigo_design::kernel;
 use contigo_sim::{AnyModel, Faults, SimBoard, SimDevice, SimWindow, each_name, named};
 

@@ -1,21 +1,17 @@
 #![allow(unsafe_code, reason = "which driver a device has is a program's claim")]
 //! How drivers take a device: one driver alone, or several, one for each channel.
 
-use super::{
-    any_device::AnyDevice,
-    attachment::Attach,
-    core_gate::{GateAt, OpenGate},
-    opened::OpenDevice,
-    registry::DriverRow,
-    shared_core::{DRIVERS_MAX, OpenedCore},
-};
-use contigo_core::{
-    forward,
-    hw::Device,
-    job::{AnyDriver, Driver, Parts, Settings},
-    mem::Port,
-    types::{Error, Result, lock},
-};
+use super::any_device::AnyDevice;
+use super::attachment::Attach;
+use super::core_gate::{GateAt, OpenGate};
+use super::opened::OpenDevice;
+use super::registry::DriverRow;
+use super::shared_core::{DRIVERS_MAX, OpenedCore};
+use contigo_core::forward;
+use contigo_core::hw::Device;
+use contigo_core::job::{AnyDriver, Driver, Parts, Settings};
+use contigo_core::mem::Port;
+use contigo_core::types::{Error, Result, lock};
 use core::sync::atomic::Ordering;
 
 /// One of the drivers of a device's core.

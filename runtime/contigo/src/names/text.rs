@@ -1,9 +1,7 @@
 //! A short text that is copied like a number.
 
-use core::{
-    fmt,
-    hash::{Hash, Hasher},
-};
+use core::fmt;
+use core::hash::{Hash, Hasher};
 
 /// Up to [`Text::MAX_BYTES`] bytes of UTF-8, in place: a name needs no heap and no lifetime.
 #[derive(Clone, Copy)]

@@ -1,14 +1,16 @@
 #![allow(unsafe_code, reason = "a driver, and the driver's functions are called")]
 //! A kernel that works in the GPU's own memory.
 
-use super::{CudaFunction, Module, Signature, abi::CuDevicePtr, driver::check, packed::Packed};
-use crate::{
-    job::{Driver, MAX_OPERANDS},
-    mem::DevSlice,
-    trace::{self, Event, Site},
-    types::{Error, Result},
-};
-use core::{ffi::CStr, fmt};
+use super::abi::CuDevicePtr;
+use super::driver::check;
+use super::packed::Packed;
+use super::{CudaFunction, Module, Signature};
+use crate::job::{Driver, MAX_OPERANDS};
+use crate::mem::DevSlice;
+use crate::trace::{self, Event, Site};
+use crate::types::{Error, Result};
+use core::ffi::CStr;
+use core::fmt;
 use heapless::Vec;
 
 /// A kernel that works in the GPU's own memory: for a card whose kernel reads or writes an operand

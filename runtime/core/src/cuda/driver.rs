@@ -3,10 +3,8 @@
 
 use super::abi::{Api, CuResult, api, code_name};
 use crate::types::{Error, Result};
-use core::{
-    ffi::{CStr, c_int},
-    fmt,
-};
+use core::ffi::{CStr, c_int};
+use core::fmt;
 use libloading::Library;
 
 /// NVIDIA's driver: `libcuda.so.1`, loaded and initialised. It stays loaded until the program ends,

@@ -1,17 +1,15 @@
 #![allow(unsafe_code, reason = "a driver, and a kernel that may write anywhere")]
 //! Any kernel as a driver.
 
-use super::{
-    Module, Signature,
-    packed::Packed,
-    stream::{self, Stream},
-};
-use crate::{
-    job::{Completion, Driver, OperandSpec},
-    mem::{DevSlice, Port},
-    types::Result,
-};
-use core::{ffi::CStr, fmt, time::Duration};
+use super::packed::Packed;
+use super::stream::{self, Stream};
+use super::{Module, Signature};
+use crate::job::{Completion, Driver, OperandSpec};
+use crate::mem::{DevSlice, Port};
+use crate::types::Result;
+use core::ffi::CStr;
+use core::fmt;
+use core::time::Duration;
 
 /// **Any kernel of any module as a [`Driver`]**, on a stream of its own: a launch is its doorbell,
 /// and an event after it reports the end. A [`Signature`] lists the kernel's parameters, so no type

@@ -4,19 +4,14 @@
 )]
 //! One GPU, and the context in which all its work is done.
 
-use super::{
-    abi::{Api, CuContext, CuDevice, INVALID_CONTEXT, attribute},
-    driver::{Cuda, check, error},
-};
-use crate::{
-    mem::Port,
-    types::{Bus, Error, Result, shared::Shared},
-};
-use core::{
-    ffi::{c_char, c_int},
-    fmt, ptr,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use super::abi::{Api, CuContext, CuDevice, INVALID_CONTEXT, attribute};
+use super::driver::{Cuda, check, error};
+use crate::mem::Port;
+use crate::types::shared::Shared;
+use crate::types::{Bus, Error, Result};
+use core::ffi::{c_char, c_int};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::{fmt, ptr};
 
 /// A handle to one GPU, and to the context in which all its work is done. Clones refer to the same
 /// GPU. Any thread may use it: each call makes the context current for its duration, and then

@@ -1,25 +1,18 @@
 #![allow(unsafe_code, reason = "a backend, and memory that the driver gives as a pointer")]
 //! The CPU's memory, pinned and mapped for a GPU.
 
-use super::{
-    Gpu,
-    abi::{DEVICE_MAP, NOT_READY, PORTABLE, WRITE_COMBINED, pointer},
-    driver::check,
-};
-use crate::{
-    mem::{Backend, Mapping, SyncScope},
-    trace::{self, Event, Site},
-    types::{Align, BaseAddr, DevAddr, Direction, Error, Refused, Result},
-};
-use core::{
-    ffi::c_void,
-    fmt,
-    mem::ManuallyDrop,
-    ops::Range,
-    ptr::{self, NonNull},
-    slice,
-    sync::atomic::{Ordering, fence},
-};
+use super::Gpu;
+use super::abi::{DEVICE_MAP, NOT_READY, PORTABLE, WRITE_COMBINED, pointer};
+use super::driver::check;
+use crate::mem::{Backend, Mapping, SyncScope};
+use crate::trace::{self, Event, Site};
+use crate::types::{Align, BaseAddr, DevAddr, Direction, Error, Refused, Result};
+use core::ffi::c_void;
+use core::mem::ManuallyDrop;
+use core::ops::Range;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{Ordering, fence};
+use core::{fmt, slice};
 
 /// The CPU's memory, pinned and mapped for a GPU: a [`Backend`] that CPU and GPU each have a view
 /// of, without copies.

@@ -1,16 +1,13 @@
 #![allow(unsafe_code, reason = "the driver's functions are called")]
 //! Modules: images of kernels, loaded on a GPU.
 
-use super::{
-    Gpu,
-    abi::{CuFunction, CuModule, JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES},
-    driver::check,
-};
-use crate::types::{Result, shared::Shared};
-use core::{
-    ffi::{CStr, c_void},
-    fmt, ptr,
-};
+use super::Gpu;
+use super::abi::{CuFunction, CuModule, JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+use super::driver::check;
+use crate::types::Result;
+use crate::types::shared::Shared;
+use core::ffi::{CStr, c_void};
+use core::{fmt, ptr};
 
 /// What the driver's compiler reports about an image that does not load, clipped to this length.
 pub type Log = heapless::String<1024>;

@@ -1,7 +1,8 @@
 //! A job's parameters, as `cuLaunchKernel` takes them.
 
 use super::{Launch, Signature};
-use crate::{job::Argument, types::Result};
+use crate::job::Argument;
+use crate::types::Result;
 use heapless::Vec;
 
 /// A job's parameters, as a launch takes them.
@@ -55,7 +56,8 @@ impl Packed {
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::*;
-    use crate::{OperandSpec, cuda::Parameter};
+    use crate::OperandSpec;
+    use crate::cuda::Parameter;
 
     #[test]
     fn parameters_lie_where_driver_looks() {

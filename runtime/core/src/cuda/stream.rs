@@ -1,23 +1,20 @@
 #![allow(unsafe_code, reason = "the driver's functions are called")]
 //! A stream of launches, with an event after each.
 
-use super::{
-    Gpu, Module,
-    abi::{Api, CuEvent, CuFunction, CuResult, CuStream, DISABLE_TIMING, NON_BLOCKING, NOT_READY},
-    driver::check,
-    packed::Packed,
+use super::abi::{
+    Api, CuEvent, CuFunction, CuResult, CuStream, DISABLE_TIMING, NON_BLOCKING, NOT_READY,
 };
-use crate::{
-    hw::{Wait, wait::poll_until},
-    linux::Spin,
-    types::{Error, Result},
-};
-use core::{
-    ffi::{CStr, c_void},
-    mem::ManuallyDrop,
-    ptr,
-    time::Duration,
-};
+use super::driver::check;
+use super::packed::Packed;
+use super::{Gpu, Module};
+use crate::hw::Wait;
+use crate::hw::wait::poll_until;
+use crate::linux::Spin;
+use crate::types::{Error, Result};
+use core::ffi::{CStr, c_void};
+use core::mem::ManuallyDrop;
+use core::ptr;
+use core::time::Duration;
 use heapless::{Deque, Vec};
 
 /// How many launches can be in a stream at once.

@@ -1,10 +1,8 @@
 //! A consumer's demands on a tensor, checked before it sees one.
 
 use super::{Place, Shape};
-use crate::{
-    dlpack::TensorRule,
-    types::{Error, Result},
-};
+use crate::dlpack::TensorRule;
+use crate::types::{Error, Result};
 
 /// A consumer's demands on a tensor's memory. They are checked at export and at import, so that
 /// what a framework would refuse, or read wrongly, is refused here first, with the numbers.

@@ -1,7 +1,8 @@
 //! The types of a tensor's elements.
 
 use super::abi::DataType;
-use crate::{dlpack::TensorRule, types::Error};
+use crate::dlpack::TensorRule;
+use crate::types::Error;
 
 /// `DLDataTypeCode`: the first seven. The codes after them are types of 8 bits and less.
 mod code {

@@ -4,26 +4,24 @@
 )]
 //! One slot of the table: the tensor that is out, and the deleters that its consumer calls.
 
-use super::{
-    TensorSpec,
-    abi::{
-        DataType, DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR,
-        MINOR, READ_ONLY,
-    },
-    lendable::Owned,
-    place::Target,
-    shape::MAX_DIMS,
-    slot::{Deleted, FREE, Slot, TURNS},
+use super::TensorSpec;
+use super::abi::{
+    DataType, DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR,
+    MINOR, READ_ONLY,
 };
-use crate::{
-    dlpack::TensorRule,
-    trace::{self, Event, Site},
-    types::{
-        Error, Result,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
-use core::{cell::UnsafeCell, ffi::c_void, mem::MaybeUninit, ptr, ptr::NonNull};
+use super::lendable::Owned;
+use super::place::Target;
+use super::shape::MAX_DIMS;
+use super::slot::{Deleted, FREE, Slot, TURNS};
+use crate::dlpack::TensorRule;
+use crate::trace::{self, Event, Site};
+use crate::types::atomic::{AtomicUsize, Ordering};
+use crate::types::{Error, Result};
+use core::cell::UnsafeCell;
+use core::ffi::c_void;
+use core::mem::MaybeUninit;
+use core::ptr;
+use core::ptr::NonNull;
 
 /// One tensor at a time, of [`TURNS`] that are used in turn. The holder owns the fields while the
 /// slot is held; the consumer reads them while the tensor is out.

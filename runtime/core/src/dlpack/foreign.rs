@@ -1,18 +1,15 @@
 #![allow(unsafe_code, reason = "structures and memory of another library, behind raw pointers")]
 //! A tensor from another framework.
 
-use super::{
-    DataType, Place, Shape,
-    abi::{DlManagedTensor, DlManagedTensorVersioned, DlTensor, MAJOR, READ_ONLY},
-    contract::strided,
-    shape::MAX_DIMS,
-};
-use crate::{
-    dlpack::TensorRule,
-    mem::CpuBuf,
-    types::{Error, Result},
-};
-use core::{fmt, ptr::NonNull, slice};
+use super::abi::{DlManagedTensor, DlManagedTensorVersioned, DlTensor, MAJOR, READ_ONLY};
+use super::contract::strided;
+use super::shape::MAX_DIMS;
+use super::{DataType, Place, Shape};
+use crate::dlpack::TensorRule;
+use crate::mem::CpuBuf;
+use crate::types::{Error, Result};
+use core::ptr::NonNull;
+use core::{fmt, slice};
 
 /// A tensor that a framework has given away: this value is its consumer, and calls its deleter when
 /// it is dropped. [`describe`](Self::describe) checks the tensor's description, which is not

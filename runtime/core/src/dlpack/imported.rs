@@ -1,14 +1,10 @@
 //! A framework's tensor whose memory is ours.
 
 use super::{Contract, DataType, Foreign, Lent, Shape};
-use crate::{
-    dlpack::TensorRule,
-    mem::{
-        CpuBuf, Port, Region,
-        span::{Part, Span},
-    },
-    types::{DevAddr, Error, Refused, Result},
-};
+use crate::dlpack::TensorRule;
+use crate::mem::span::{Part, Span};
+use crate::mem::{CpuBuf, Port, Region};
+use crate::types::{DevAddr, Error, Refused, Result};
 use core::fmt;
 
 /// A framework's tensor whose elements lie in a region: nothing is copied, and its bus address is

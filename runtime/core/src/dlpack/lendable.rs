@@ -1,15 +1,12 @@
 //! The buffers that can be lent, and where a consumer finds their bytes.
 
-use super::{
-    ByteOffset,
-    place::{Place, Target},
-};
-use crate::{
-    dlpack::TensorRule,
-    mem::{Api, CpuBuf, DevBuf, DevSlice, Handle},
-    trace::Site,
-    types::{Bus, DevAddr, Direction, Error, Result, platform::same_process},
-};
+use super::ByteOffset;
+use super::place::{Place, Target};
+use crate::dlpack::TensorRule;
+use crate::mem::{Api, CpuBuf, DevBuf, DevSlice, Handle};
+use crate::trace::Site;
+use crate::types::platform::same_process;
+use crate::types::{Bus, DevAddr, Direction, Error, Result};
 use core::{mem, ptr};
 
 /// A buffer that can be lent: a [`CpuBuf`] or a [`DevBuf`].

@@ -1,16 +1,16 @@
 //! A buffer whose tensor a consumer has, or may get.
 
-use super::{
-    abi::{DlManagedTensor, DlManagedTensorVersioned},
-    entry::Entry,
-    lendable::Lendable,
-};
-use crate::{
-    mem::{CpuBuf, block::Block, span::Span},
-    trace::{self, Event, Site},
-    types::{Error, Refused, Result, platform::same_process},
-};
-use core::{fmt, mem, ptr::NonNull};
+use super::abi::{DlManagedTensor, DlManagedTensorVersioned};
+use super::entry::Entry;
+use super::lendable::Lendable;
+use crate::mem::CpuBuf;
+use crate::mem::block::Block;
+use crate::mem::span::Span;
+use crate::trace::{self, Event, Site};
+use crate::types::platform::same_process;
+use crate::types::{Error, Refused, Result};
+use core::ptr::NonNull;
+use core::{fmt, mem};
 
 /// A buffer that is lent as a tensor. While the tensor is out the buffer belongs to the consumer:
 /// it has no view here, and no job. Once the consumer has called the deleter, the buffer can be

@@ -1,6 +1,7 @@
 //! How many elements a tensor has, and in which order.
 
-use crate::{dlpack::TensorRule, types::Error};
+use crate::dlpack::TensorRule;
+use crate::types::Error;
 
 /// Dimensions of a tensor. Networks have 4 to 5; each costs 16 bytes of every slot of a
 /// [`TensorTable`](super::TensorTable).

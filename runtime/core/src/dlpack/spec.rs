@@ -1,10 +1,9 @@
 //! The tensor that a buffer is lent as.
 
-use super::{ByteOffset, Contract, DataType, Shape, place::Target};
-use crate::{
-    dlpack::TensorRule,
-    types::{Error, Result},
-};
+use super::place::Target;
+use super::{ByteOffset, Contract, DataType, Shape};
+use crate::dlpack::TensorRule;
+use crate::types::{Error, Result};
 
 /// The tensor that a buffer is lent as: its elements, and the consumer's demands.
 ///

@@ -1,13 +1,11 @@
 //! The tensors that are out: a table of fixed size, in memory that never goes away.
 
-use super::{Lent, TensorSpec, entry::Entry, lendable::Lendable};
-use crate::{
-    trace::Site,
-    types::{
-        Error, Refused,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use super::entry::Entry;
+use super::lendable::Lendable;
+use super::{Lent, TensorSpec};
+use crate::trace::Site;
+use crate::types::atomic::{AtomicUsize, Ordering};
+use crate::types::{Error, Refused};
 
 /// Room for `SLOTS` tensors that are out at the same time. It is a `static`, because a consumer may
 /// keep a tensor, and call its deleter, after everything else is gone. It is not inside a region,

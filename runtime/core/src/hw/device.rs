@@ -5,12 +5,13 @@
 //! One device as a program holds it: its registers, its interrupt, and the port that its bus master
 //! is wired to.
 
+use crate::hw::mmio::Mmio;
+use crate::hw::siblings::Siblings;
+use crate::hw::wait::Wait;
+use crate::mem::Port;
+use crate::types::Result;
 use crate::types::forward::forward;
-use crate::{
-    hw::{mmio::Mmio, siblings::Siblings, wait::Wait},
-    mem::Port,
-    types::{Result, platform::forward_as_fd},
-};
+use crate::types::platform::forward_as_fd;
 
 /// One device: registers ([`Mmio`]), waiting ([`Wait`]), and the port that its bus master reaches
 /// memory through. A driver owns one.

@@ -21,7 +21,8 @@
 //! ```
 
 use crate::types::DevAddr;
-use core::{marker::PhantomData, ptr::NonNull};
+use core::marker::PhantomData;
+use core::ptr::NonNull;
 
 /// A window of 32-bit registers: real ([`MmioWindow`]) or simulated (`sim::SimWindow`). A driver is
 /// the same code on both.

@@ -1,10 +1,7 @@
 //! Shares one interrupt among a core's channels: one thread waits for it and wakes the others.
 
-use crate::types::{
-    Result,
-    atomic::{AtomicU32, Ordering},
-    platform,
-};
+use crate::types::atomic::{AtomicU32, Ordering};
+use crate::types::{Result, platform};
 
 /// The lowest bit of the word: a thread sleeps in the interrupt.
 const HELD: u32 = 1;

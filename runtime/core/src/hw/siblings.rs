@@ -3,10 +3,8 @@
 
 use super::shared_interrupt::SharedInterrupt;
 use crate::types::{Error, Result, barrier, lock};
-use core::{
-    fmt,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use core::fmt;
+use core::sync::atomic::{AtomicU32, Ordering};
 use spin::{Mutex, MutexGuard};
 
 /// The most channels of a core.

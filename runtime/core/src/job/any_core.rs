@@ -6,7 +6,8 @@
 //! One type for every device whose channels have a driver each.
 
 use super::{AnyDriver, Parts};
-use crate::types::{Result, shared::Shared};
+use crate::types::Result;
+use crate::types::shared::Shared;
 use core::fmt;
 
 /// A device that several drivers share, one a channel: a [`Core`](crate::job::Core), and what its

@@ -5,7 +5,9 @@
 //! One type for drivers of any type.
 
 use super::Driver;
-use crate::types::{Result, boxed::Boxed, forward::forward};
+use crate::types::Result;
+use crate::types::boxed::Boxed;
+use crate::types::forward::forward;
 use core::fmt;
 
 /// **A driver of any type**, in pages from the kernel: so that C, Python and the tool have one type

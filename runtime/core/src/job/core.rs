@@ -4,12 +4,14 @@
 )]
 //! One device whose channels have a driver each, and one channel as its driver's device.
 
-use crate::{
-    hw::{CoreLock, Device, Mmio, Seen, Siblings, Wait},
-    mem::Port,
-    types::{Error, Result, platform::forward_as_fd, shared::Shared},
-};
-use core::{fmt, mem::MaybeUninit, ops::Range};
+use crate::hw::{CoreLock, Device, Mmio, Seen, Siblings, Wait};
+use crate::mem::Port;
+use crate::types::platform::forward_as_fd;
+use crate::types::shared::Shared;
+use crate::types::{Error, Result};
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ops::Range;
 
 /// **A device whose channels share registers, one interrupt, and a reset.** Each channel has its
 /// own driver, in any thread. It is a handle: clones are the same core, and the device lives until

@@ -5,10 +5,8 @@
 //! The trait that a driver author implements.
 
 use super::{Completion, OperandSpec, StopProgram};
-use crate::{
-    mem::{DevSlice, Port},
-    types::{Error, Result},
-};
+use crate::mem::{DevSlice, Port};
+use crate::types::{Error, Result};
 use core::time::Duration;
 
 /// One channel of one device, as data and registers. This is all that a driver author writes.

@@ -1,9 +1,7 @@
 //! A driver's specification of one operand of its jobs.
 
-use crate::{
-    mem::DevSlice,
-    types::{Align, Direction, Error},
-};
+use crate::mem::DevSlice;
+use crate::types::{Align, Direction, Error};
 
 /// One operand of a driver's jobs, as data: the queue compares each job with it, and so do C and
 /// Python, which know nothing else of the driver.

@@ -1,9 +1,7 @@
 //! The parts that every driver is opened with.
 
-use crate::{
-    mem::CpuBuf,
-    types::{Error, Result},
-};
+use crate::mem::CpuBuf;
+use crate::types::{Error, Result};
 
 /// The parts that a driver of the registry is opened with. They are the same for every driver, so
 /// that C and Python open each by its name. The texts are read while the driver is opened, and not

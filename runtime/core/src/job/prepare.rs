@@ -1,11 +1,9 @@
 //! The steps before a doorbell: every check, then the caches.
 
 use super::{Driver, OperandSpec};
-use crate::{
-    mem::{DevSlice, Operand, Port, WrongAccesses},
-    trace::Site,
-    types::{Error, Result},
-};
+use crate::mem::{DevSlice, Operand, Port, WrongAccesses};
+use crate::trace::Site;
+use crate::types::{Error, Result};
 use core::time::Duration;
 use heapless::Vec;
 

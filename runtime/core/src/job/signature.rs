@@ -1,10 +1,8 @@
 //! The parameters of a GPU's kernel, as data: for CUDA, Vulkan and OpenCL alike.
 
-use crate::{
-    job::{MAX_OPERANDS, OperandSpec},
-    mem::DevSlice,
-    types::{Error, Result},
-};
+use crate::job::{MAX_OPERANDS, OperandSpec};
+use crate::mem::DevSlice;
+use crate::types::{Error, Result};
 use heapless::Vec;
 
 /// How a kernel is launched.

@@ -1,10 +1,9 @@
 #![allow(unsafe_code, reason = "a program writes registers")]
 //! How a device is stopped, as data: for the kernel, when the program that drove it is gone.
 
-use crate::{
-    hw::{Mmio, Wait, wait::poll_every},
-    types::{Error, MAX_TIMEOUT},
-};
+use crate::hw::wait::poll_every;
+use crate::hw::{Mmio, Wait};
+use crate::types::{Error, MAX_TIMEOUT};
 use core::time::Duration;
 
 /// The most steps of a program: as many as the kernel module takes (`CONTIGO_MAX_STEPS`), and twice

@@ -9,17 +9,11 @@
     reason = "a test that panics has failed, which is its purpose; nothing touches memory"
 )]
 
-use crate::{
-    job::{Completion, Driver, JobError, OperandSpec, Queue},
-    mem::{
-        CpuBuf, DevSlice, DriverBuf, Limits, Port,
-        region::tests::{PORT, region},
-    },
-    types::{
-        Align, Direction, Error,
-        barrier::count::{AT_THE_END, AT_THE_START, COMPLETIONS, DOORBELLS},
-    },
-};
+use crate::job::{Completion, Driver, JobError, OperandSpec, Queue};
+use crate::mem::region::tests::{PORT, region};
+use crate::mem::{CpuBuf, DevSlice, DriverBuf, Limits, Port};
+use crate::types::barrier::count::{AT_THE_END, AT_THE_START, COMPLETIONS, DOORBELLS};
+use crate::types::{Align, Direction, Error};
 use core::time::Duration;
 
 fn the_end_is_seen() {

@@ -4,8 +4,10 @@
 )]
 //! Where contiguous memory comes from: one trait, one file for each kind of memory.
 
-use crate::types::{BaseAddr, Bus, Direction, Error, platform::OwnedFd};
-use core::{ops::Range, ptr::NonNull};
+use crate::types::platform::OwnedFd;
+use crate::types::{BaseAddr, Bus, Direction, Error};
+use core::ops::Range;
+use core::ptr::NonNull;
 
 /// The bytes that one cache-maintenance call covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

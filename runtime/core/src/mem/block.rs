@@ -4,17 +4,12 @@
 )]
 //! The block behind a region: its facts, whatever the backend, and the syncs.
 
-use crate::{
-    mem::{
-        Backend, Mapping, Port, SyncScope,
-        span::{Maintenance, Span},
-    },
-    trace::{self, Event, Site, stats::Counters},
-    types::{
-        Align, DevAddr, Direction, Error, Result,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use crate::mem::span::{Maintenance, Span};
+use crate::mem::{Backend, Mapping, Port, SyncScope};
+use crate::trace::stats::Counters;
+use crate::trace::{self, Event, Site};
+use crate::types::atomic::{AtomicUsize, Ordering};
+use crate::types::{Align, DevAddr, Direction, Error, Result};
 use core::ptr::NonNull;
 
 /// The requirements on a block, for [`Region::with`](crate::Region::with).

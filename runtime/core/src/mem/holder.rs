@@ -1,7 +1,8 @@
 //! Who may touch a byte of a simulated board's memory, as the hand-over reports it, and the
 //! accesses that were made all the same.
 
-use crate::{mem::Port, types::Result};
+use crate::mem::Port;
+use crate::types::Result;
 
 /// Who may touch some bytes.
 #[derive(Clone, Copy, Debug)]

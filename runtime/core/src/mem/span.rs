@@ -1,10 +1,8 @@
 //! A run of bytes in a block, and what has to be done to the caches when it changes hands.
 //! Arithmetic only: no memory is touched here, so that tests can drive it without any.
 
-use crate::{
-    mem::SyncScope,
-    types::{Align, Direction, Error},
-};
+use crate::mem::SyncScope;
+use crate::types::{Align, Direction, Error};
 use core::ops::{Bound, Range, RangeBounds};
 
 /// `start .. start + len`, in bytes from the beginning of the block. `start + len` never overflows:

@@ -6,12 +6,9 @@
 
 use super::{Event, Kind, Listener};
 use crate::trace::stats::Counter;
-use core::{
-    fmt,
-    panic::Location,
-    ptr,
-    sync::atomic::{AtomicPtr, Ordering},
-};
+use core::panic::Location;
+use core::sync::atomic::{AtomicPtr, Ordering};
+use core::{fmt, ptr};
 
 const KINDS: usize = Kind::ALL.len();
 // A kind's number is the index of its count, and its place in the list is its name's index.

@@ -1,14 +1,10 @@
 #![allow(unsafe_code, reason = "the one handle to a value gives it out to change")]
 //! A value of any type that implements a trait, in its own pages: a `Box` without a heap.
 
-use super::{
-    Result,
-    shared::{Inner, Shared},
-};
-use core::{
-    fmt,
-    ops::{Deref, DerefMut},
-};
+use super::Result;
+use super::shared::{Inner, Shared};
+use core::fmt;
+use core::ops::{Deref, DerefMut};
 
 /// The one handle to a value.
 pub struct Boxed<T: ?Sized>(

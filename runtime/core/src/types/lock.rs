@@ -5,7 +5,8 @@
 //! that spins or calls `sched_yield` would keep it from running for ever. So a waiter spins
 //! briefly, then sleeps, and at last returns an error.
 
-use crate::types::{Error, platform::sleep};
+use crate::types::Error;
+use crate::types::platform::sleep;
 use core::time::Duration;
 use spin::{Mutex, MutexGuard};
 

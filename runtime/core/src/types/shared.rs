@@ -1,18 +1,14 @@
 #![allow(unsafe_code, reason = "a handle is a pointer that counts")]
 //! A value with shared ownership: an `Arc` in pages from the kernel instead of a heap.
 
-use super::{
-    Error, Result,
-    count::{Count, MAX_HANDLES},
-    platform::Anonymous,
-};
-use core::{
-    fmt,
-    marker::PhantomData,
-    mem::{self, ManuallyDrop, MaybeUninit},
-    ops::Deref,
-    ptr::{self, NonNull},
-};
+use super::count::{Count, MAX_HANDLES};
+use super::platform::Anonymous;
+use super::{Error, Result};
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::{self, ManuallyDrop, MaybeUninit};
+use core::ops::Deref;
+use core::ptr::{self, NonNull};
 
 /// The largest alignment of a value: the kernel's smallest page.
 const PAGE_BYTES: usize = 4096;
@@ -187,13 +183,12 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Shared<T> {
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::*;
-    use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use core::sync::atomic::AtomicU32;
+    use core::sync::atomic::Ordering::Relaxed;
     use spin::Mutex;
-    use std::{
-        boxed::Box,
-        panic::{AssertUnwindSafe, catch_unwind},
-        thread,
-    };
+    use std::boxed::Box;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::thread;
 
     trait Counts: Send {
         fn add(&mut self, more: u32) -> u32;

@@ -1,15 +1,12 @@
 //! A kernel's map under construction, and the rules that it must meet.
 
-use super::{
-    argument::{BadRule, Length, Pointer, Scalar},
-    map::{ARGUMENTS, KernelMap, List, MAX_RESULTS, MAX_SCALARS, Protocol},
-    name::{Name, same},
-    rules::{MapError, MapRule},
-};
-use contigo_core::{
-    job::{MAX_OPERANDS, OperandSpec},
-    types::{Align, Direction, near::Near},
-};
+use super::argument::{BadRule, Length, Pointer, Scalar};
+use super::map::{ARGUMENTS, KernelMap, List, MAX_RESULTS, MAX_SCALARS, Protocol};
+use super::name::{Name, same};
+use super::rules::{MapError, MapRule};
+use contigo_core::job::{MAX_OPERANDS, OperandSpec};
+use contigo_core::types::near::Near;
+use contigo_core::types::{Align, Direction};
 
 /// The most arguments, of all kinds.
 const MAX_ARGUMENTS: usize = MAX_OPERANDS + MAX_SCALARS + MAX_RESULTS;

@@ -41,11 +41,8 @@
 //! # Ok::<(), contigo::design::kernel::MapError>(())
 //! ```
 
-use super::{
-    KernelMap, MapBuilder, MapError, MapRule, POINTER_BITS, Protocol,
-    builder::{Kind, UNKNOWN},
-    number,
-};
+use super::builder::{Kind, UNKNOWN};
+use super::{KernelMap, MapBuilder, MapError, MapRule, POINTER_BITS, Protocol, number};
 use crate::Text;
 
 /// The macros read so far.

@@ -28,11 +28,8 @@
 //! # Ok::<(), contigo::design::kernel::MapError>(())
 //! ```
 
-use super::{
-    KernelMap, MapBuilder, MapError, MapRule, POINTER_BITS, Protocol,
-    builder::{Argument, Kind, UNKNOWN},
-    number,
-};
+use super::builder::{Argument, Kind, UNKNOWN};
+use super::{KernelMap, MapBuilder, MapError, MapRule, POINTER_BITS, Protocol, number};
 use crate::{Tag, Text, next_tag as next};
 
 /// A register while its tags are read.

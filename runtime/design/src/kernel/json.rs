@@ -31,12 +31,9 @@
 //! # Ok::<(), contigo::design::kernel::MapError>(())
 //! ```
 
-use super::{
-    KernelMap, MapBuilder, MapError, MapRule, Protocol,
-    builder::{Kind, UNKNOWN},
-    map::DIRECTIONS,
-    number,
-};
+use super::builder::{Kind, UNKNOWN};
+use super::map::DIRECTIONS;
+use super::{KernelMap, MapBuilder, MapError, MapRule, Protocol, number};
 use crate::Text;
 
 /// A map from JSON in `source`.

@@ -1,13 +1,9 @@
 //! A kernel as data for its driver: its arguments, and how it is controlled.
 
-use super::{
-    argument::{Pointer, Scalar},
-    name::Name,
-};
-use contigo_core::{
-    job::{MAX_OPERANDS, OperandSpec},
-    types::Direction,
-};
+use super::argument::{Pointer, Scalar};
+use super::name::Name;
+use contigo_core::job::{MAX_OPERANDS, OperandSpec};
+use contigo_core::types::Direction;
 use core::fmt;
 
 /// The first argument's register: the four of the control block are before it (UG1399,

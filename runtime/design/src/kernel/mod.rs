@@ -24,12 +24,10 @@ pub mod json;
 mod map;
 mod rules;
 
-pub use self::{
-    argument::{Pointer, Scalar},
-    builder::MapBuilder,
-    map::{KernelMap, MAX_RESULTS, MAX_SCALARS, Protocol},
-    rules::{MapError, MapRule},
-};
+pub use self::argument::{Pointer, Scalar};
+pub use self::builder::MapBuilder;
+pub use self::map::{KernelMap, MAX_RESULTS, MAX_SCALARS, Protocol};
+pub use self::rules::{MapError, MapRule};
 use crate::{NoTag, Text};
 use contigo_core::types::name;
 pub use name::Name;
@@ -96,7 +94,8 @@ impl From<NoTag<'_>> for MapError {
 mod tests {
     use super::*;
     use crate::visits;
-    use std::{format, string::String};
+    use std::format;
+    use std::string::String;
 
     /// As many of `each` as make 1 MiB.
     fn many(each: impl Fn(usize) -> String) -> String {

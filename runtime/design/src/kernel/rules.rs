@@ -1,7 +1,8 @@
 //! The rules of a kernel's map, and the errors of breaking them.
 
 use super::name::Name;
-use contigo_core::types::{Error, near::Near};
+use contigo_core::types::Error;
+use contigo_core::types::near::Near;
 use core::fmt;
 
 /// Why a kernel's map is refused, and where the fault is.

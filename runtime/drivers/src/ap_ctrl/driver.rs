@@ -4,13 +4,13 @@
 
 use super::regs::{self, acknowledge, release, results, start};
 use crate::checks::{has_window, outside, stops, within};
-use contigo_core::{
-    forward,
-    hw::{Device, wait::poll_until},
-    job::{Completion, Driver, MAX_OPERANDS, OperandSpec, StopProgram, StopStep},
-    mem::DevSlice,
-    types::{DevAddr, Error, Result, platform::forward_as_fd, timeout_us},
-};
+use contigo_core::forward;
+use contigo_core::hw::Device;
+use contigo_core::hw::wait::poll_until;
+use contigo_core::job::{Completion, Driver, MAX_OPERANDS, OperandSpec, StopProgram, StopStep};
+use contigo_core::mem::DevSlice;
+use contigo_core::types::platform::forward_as_fd;
+use contigo_core::types::{DevAddr, Error, Result, timeout_us};
 use contigo_design::kernel::{KernelMap, MAX_SCALARS, Protocol};
 use core::time::Duration;
 use heapless::{Deque, Vec};

@@ -33,11 +33,9 @@ mod regs;
 
 pub use driver::ApCtrl;
 
-use contigo_core::{
-    hw::Device,
-    job::{AnyDriver, DriverRow, Parts},
-    types::{Error, MAX_TIMEOUT, Result, timeout_us},
-};
+use contigo_core::hw::Device;
+use contigo_core::job::{AnyDriver, DriverRow, Parts};
+use contigo_core::types::{Error, MAX_TIMEOUT, Result, timeout_us};
 use contigo_design::kernel;
 use core::time::Duration;
 

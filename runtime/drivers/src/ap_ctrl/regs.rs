@@ -3,13 +3,9 @@
 //! Control Register Map", and the table at the top of each `x<name>_hw.h`. A kernel's arguments
 //! begin behind them.
 
-use contigo_core::{
-    hw::{
-        Device,
-        mmio::{Pointer, ReadClears, ReadWrite, Register, WriteOneToggles},
-    },
-    types::DevAddr,
-};
+use contigo_core::hw::Device;
+use contigo_core::hw::mmio::{Pointer, ReadClears, ReadWrite, Register, WriteOneToggles};
+use contigo_core::types::DevAddr;
 use contigo_design::kernel::{KernelMap, MAX_RESULTS, Protocol, Scalar};
 
 /// Control. `ap_ctrl_hs`: AP_DONE and AP_READY clear when read. `ap_ctrl_chain`: AP_DONE stays

@@ -5,19 +5,13 @@
 //! Detects a job's end, in registers first, then in descriptors; and stops a core by its soft
 //! reset, which lets started bursts end.
 
-use super::{
-    descriptors::{Chain, Look},
-    regs,
-};
+use super::descriptors::{Chain, Look};
+use super::regs;
 use crate::checks::stops;
-use contigo_core::{
-    hw::{
-        Device,
-        wait::{poll_every, poll_until},
-    },
-    job::Completion,
-    types::{Error, Result},
-};
+use contigo_core::hw::Device;
+use contigo_core::hw::wait::{poll_every, poll_until};
+use contigo_core::job::Completion;
+use contigo_core::types::{Error, Result};
 use core::time::Duration;
 
 /// The time between polls for a reset's end.

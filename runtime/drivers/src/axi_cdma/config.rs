@@ -1,16 +1,12 @@
 #![allow(unsafe_code, reason = "an address register is tried")]
 //! A core's parameters, which no register has; the check of its window; and what a core takes.
 
-use super::{
-    descriptors::{DEPTH_MAX, Transfer},
-    regs,
-};
+use super::descriptors::{DEPTH_MAX, Transfer};
+use super::regs;
 use crate::checks::{has_window, is_width, outside, reads_zero, within};
-use contigo_core::{
-    hw::Device,
-    job::OperandSpec,
-    types::{Align, Error, Result},
-};
+use contigo_core::hw::Device;
+use contigo_core::job::OperandSpec;
+use contigo_core::types::{Align, Error, Result};
 
 /// The parameters of a core, as its block design has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,15 +2,11 @@
 //! The jobs of scatter-gather mode, in submission order, and their descriptors.
 
 use super::regs;
-use crate::{
-    checks::{high, low, outside},
-    ring::{Layout, Ring},
-    tail::Tail,
-};
-use contigo_core::{
-    mem::{CpuBuf, Port},
-    types::{Refused, Result},
-};
+use crate::checks::{high, low, outside};
+use crate::ring::{Layout, Ring};
+use crate::tail::Tail;
+use contigo_core::mem::{CpuBuf, Port};
+use contigo_core::types::{Refused, Result};
 
 /// The most jobs in flight.
 pub(super) const DEPTH_MAX: usize = 64;

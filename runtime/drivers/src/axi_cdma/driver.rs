@@ -2,20 +2,17 @@
 //! The driver of a core, with registers or descriptors, and the driver whose copies have one side
 //! at a fixed address.
 
-use super::{
-    complete::{Simple, look_at_chain, reset},
-    config::{self, AxiCdmaConfig, Keyhole},
-    descriptors::{Chain, Transfer},
-    regs,
-};
+use super::complete::{Simple, look_at_chain, reset};
+use super::config::{self, AxiCdmaConfig, Keyhole};
+use super::descriptors::{Chain, Transfer};
+use super::regs;
 use crate::checks::{holds, low, reset_program};
-use contigo_core::{
-    forward,
-    hw::Device,
-    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
-    mem::{CpuBuf, DevSlice},
-    types::{DevAddr, Error, Refused, Result, platform::forward_as_fd},
-};
+use contigo_core::forward;
+use contigo_core::hw::Device;
+use contigo_core::job::{Completion, Driver, OperandSpec, StopProgram, exactly};
+use contigo_core::mem::{CpuBuf, DevSlice};
+use contigo_core::types::platform::forward_as_fd;
+use contigo_core::types::{DevAddr, Error, Refused, Result};
 use core::time::Duration;
 
 /// The driver of one core. It owns its descriptors' memory; in simple mode there is none.

@@ -63,16 +63,12 @@ mod descriptors;
 mod driver;
 mod regs;
 
-pub use self::{
-    config::{AxiCdmaConfig, Keyhole},
-    driver::{AxiCdma, AxiCdmaKeyhole},
-};
+pub use self::config::{AxiCdmaConfig, Keyhole};
+pub use self::driver::{AxiCdma, AxiCdmaKeyhole};
 
-use contigo_core::{
-    hw::Device,
-    job::{AnyDriver, DriverRow, Parts},
-    types::{Error, Result},
-};
+use contigo_core::hw::Device;
+use contigo_core::job::{AnyDriver, DriverRow, Parts};
+use contigo_core::types::{Error, Result};
 
 const SETTINGS: &[&str] = &[
     "length_bits",

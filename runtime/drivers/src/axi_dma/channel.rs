@@ -1,22 +1,17 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! The driver of one channel, beside its sibling's driver or alone.
 
-use super::{
-    config::AxiDmaConfig,
-    lane::{Lane, MAYBE_TORN},
-    regs::{self, At, Side, is_busy_beside, set_busy, status_beside},
-    stop::{self, found, halt, reset, ring},
-};
-use contigo_core::{
-    forward,
-    hw::{
-        self, Device,
-        wait::{poll_every, poll_until},
-    },
-    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
-    mem::{CpuBuf, DevSlice},
-    types::{Error, Result, platform::forward_as_fd},
-};
+use super::config::AxiDmaConfig;
+use super::lane::{Lane, MAYBE_TORN};
+use super::regs::{self, At, Side, is_busy_beside, set_busy, status_beside};
+use super::stop::{self, found, halt, reset, ring};
+use contigo_core::forward;
+use contigo_core::hw::wait::{poll_every, poll_until};
+use contigo_core::hw::{self, Device};
+use contigo_core::job::{Completion, Driver, OperandSpec, StopProgram, exactly};
+use contigo_core::mem::{CpuBuf, DevSlice};
+use contigo_core::types::platform::forward_as_fd;
+use contigo_core::types::{Error, Result};
 use core::time::Duration;
 
 /// The driver of one channel. It owns its descriptors' memory, and may share its core with a

@@ -1,16 +1,12 @@
 #![allow(unsafe_code, reason = "an interrupt is acknowledged by a register")]
 //! How the end of a channel's oldest job is found, in either mode.
 
-use super::{
-    lane::{Lane, MAYBE_TORN, Seen},
-    regs::{self, Side},
-};
+use super::lane::{Lane, MAYBE_TORN, Seen};
+use super::regs::{self, Side};
 use crate::checks::low;
-use contigo_core::{
-    hw::Mmio,
-    job::Completion,
-    types::{Error, Result},
-};
+use contigo_core::hw::Mmio;
+use contigo_core::job::Completion;
+use contigo_core::types::{Error, Result};
 
 /// After so many polls of registers that showed nothing, a descriptor is polled: if CURDESC or an
 /// interrupt's bit is late, the end is found all the same.

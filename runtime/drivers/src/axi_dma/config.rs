@@ -2,10 +2,8 @@
 
 use super::regs::Side;
 use crate::checks::{is_width, within};
-use contigo_core::{
-    job::OperandSpec,
-    types::{Align, Error, Result},
-};
+use contigo_core::job::OperandSpec;
+use contigo_core::types::{Align, Error, Result};
 
 /// "Enable Control / Status Stream" of a core with scatter-gather, as S2MM needs to know it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

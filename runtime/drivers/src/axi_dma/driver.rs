@@ -2,20 +2,18 @@
 //! The whole core: both channels as one driver, which sends a packet and receives its answer; or
 //! the core that both channels' drivers share.
 
-use super::{
-    channel::AxiDmaChannel,
-    config::AxiDmaConfig,
-    lane::Lane,
-    regs::{self, At, Side},
-    stop::{self, found, found_beside, ring},
-};
-use contigo_core::{
-    forward,
-    hw::{Device, Mmio, wait::poll_every},
-    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, exactly},
-    mem::{CpuBuf, DevSlice},
-    types::{Error, Result, platform::forward_as_fd},
-};
+use super::channel::AxiDmaChannel;
+use super::config::AxiDmaConfig;
+use super::lane::Lane;
+use super::regs::{self, At, Side};
+use super::stop::{self, found, found_beside, ring};
+use contigo_core::forward;
+use contigo_core::hw::wait::poll_every;
+use contigo_core::hw::{Device, Mmio};
+use contigo_core::job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, exactly};
+use contigo_core::mem::{CpuBuf, DevSlice};
+use contigo_core::types::platform::forward_as_fd;
+use contigo_core::types::{Error, Result};
 use core::time::Duration;
 
 /// The core as one driver: a job sends operand 0 as a packet, and receives its answer in operand 1.

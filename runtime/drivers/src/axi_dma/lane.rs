@@ -2,21 +2,16 @@
 //! One channel: its jobs in flight, how a job is submitted in either mode, and which jobs a stop
 //! leaves.
 
-use super::{
-    config::{AxiDmaConfig, DEPTH_MAX},
-    regs::{self, Side},
-};
-use crate::{
-    checks::{high, low},
-    ring::Ring,
-    tail::Tail,
-};
-use contigo_core::{
-    hw::{Mmio, Wait, wait::poll_every},
-    job::{Completion, OperandSpec},
-    mem::DevSlice,
-    types::{DevAddr, Error, Result},
-};
+use super::config::{AxiDmaConfig, DEPTH_MAX};
+use super::regs::{self, Side};
+use crate::checks::{high, low};
+use crate::ring::Ring;
+use crate::tail::Tail;
+use contigo_core::hw::wait::poll_every;
+use contigo_core::hw::{Mmio, Wait};
+use contigo_core::job::{Completion, OperandSpec};
+use contigo_core::mem::DevSlice;
+use contigo_core::types::{DevAddr, Error, Result};
 use core::time::Duration;
 
 /// Completion's word 0: the packet may lack its beginning.

@@ -81,18 +81,14 @@ mod lane;
 mod regs;
 mod stop;
 
-pub use self::{
-    channel::{AxiDmaChannel, PacketReport},
-    config::{AxiDmaConfig, StatusStream},
-    driver::{AxiDma, AxiDmaCore},
-    regs::Side,
-};
+pub use self::channel::{AxiDmaChannel, PacketReport};
+pub use self::config::{AxiDmaConfig, StatusStream};
+pub use self::driver::{AxiDma, AxiDmaCore};
+pub use self::regs::Side;
 
-use contigo_core::{
-    hw::Device,
-    job::{AnyCore, AnyDriver, Channels, DriverRow, Parts, Settings},
-    types::Result,
-};
+use contigo_core::hw::Device;
+use contigo_core::job::{AnyCore, AnyDriver, Channels, DriverRow, Parts, Settings};
+use contigo_core::types::Result;
 
 const SETTINGS: &[&str] = &[
     "channel",

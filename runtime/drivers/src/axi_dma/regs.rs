@@ -7,17 +7,11 @@
 //! numbers (`XILINX_DMA_REG_…`, `XILINX_DMA_DMACR_…`, `XILINX_DMA_DMASR_…`, `struct
 //! xilinx_axidma_desc_hw`).
 
-use contigo_core::{
-    forward,
-    hw::{
-        Device, Mmio, Siblings, Wait,
-        mmio::{Pointer, ReadOnly, ReadWrite, Register, WriteOneToggles},
-    },
-    types::{
-        DevAddr, Error, Result,
-        atomic::{AtomicU32, Ordering},
-    },
-};
+use contigo_core::forward;
+use contigo_core::hw::mmio::{Pointer, ReadOnly, ReadWrite, Register, WriteOneToggles};
+use contigo_core::hw::{Device, Mmio, Siblings, Wait};
+use contigo_core::types::atomic::{AtomicU32, Ordering};
+use contigo_core::types::{DevAddr, Error, Result};
 
 /// The registers of one channel: MM2S 00h to 2Fh, S2MM 30h to 5Fh.
 pub(crate) const CHANNEL_BYTES: usize = 0x30;

@@ -1,20 +1,15 @@
 #![allow(unsafe_code, reason = "RS and Reset are registers, and devices fetch descriptors")]
 //! How a core is found and reset when it is opened, and how its channels are stopped.
 
-use super::{
-    config::{AxiDmaConfig, DEPTH_MAX},
-    regs::{self, Side, is_busy_beside},
-};
-use crate::{
-    checks::{has_window, reads_zero},
-    ring::{Layout, Ring},
-};
-use contigo_core::{
-    hw::{self, Device, Mmio, Wait, wait::poll_every},
-    job::{StopProgram, StopStep},
-    mem::{CpuBuf, Port},
-    types::{Error, Result},
-};
+use super::config::{AxiDmaConfig, DEPTH_MAX};
+use super::regs::{self, Side, is_busy_beside};
+use crate::checks::{has_window, reads_zero};
+use crate::ring::{Layout, Ring};
+use contigo_core::hw::wait::poll_every;
+use contigo_core::hw::{self, Device, Mmio, Wait};
+use contigo_core::job::{StopProgram, StopStep};
+use contigo_core::mem::{CpuBuf, Port};
+use contigo_core::types::{Error, Result};
 use core::time::Duration;
 
 /// The most descriptors of a channel: an operand of 16 MiB by pieces of 16 KiB.

@@ -4,14 +4,10 @@
 
 use super::regs::{self, Side};
 use crate::checks::{has_window, reads_zero};
-use contigo_core::{
-    hw::{
-        Device,
-        mmio::{ReadWrite, Register},
-    },
-    job::{OperandSpec, Settings},
-    types::{Align, Error, Result},
-};
+use contigo_core::hw::Device;
+use contigo_core::hw::mmio::{ReadWrite, Register};
+use contigo_core::job::{OperandSpec, Settings};
+use contigo_core::types::{Align, Error, Result};
 
 /// `FIFO_SIZE`, as `axi_dmac_ip.tcl` offers it.
 const FIFO_MIN: u32 = 2;

@@ -2,20 +2,18 @@
 //! The driver of a core, with jobs in registers or in lists. To stop the core, the driver disables
 //! it: it completes its accesses, and resets itself.
 
-use super::{
-    config::{self, DmacConfig, DmacFound, DmacKind},
-    job::{Job, Together, job},
-    jobs::{Jobs, Lists, State},
-    regs,
-};
+use super::config::{self, DmacConfig, DmacFound, DmacKind};
+use super::job::{Job, Together, job};
+use super::jobs::{Jobs, Lists, State};
+use super::regs;
 use crate::checks::stops;
-use contigo_core::{
-    forward,
-    hw::{Device, wait::poll_until},
-    job::{Completion, Driver, OperandSpec, StopProgram, StopStep},
-    mem::{CpuBuf, DevSlice},
-    types::{Error, Refused, Result, platform::forward_as_fd},
-};
+use contigo_core::forward;
+use contigo_core::hw::Device;
+use contigo_core::hw::wait::poll_until;
+use contigo_core::job::{Completion, Driver, OperandSpec, StopProgram, StopStep};
+use contigo_core::mem::{CpuBuf, DevSlice};
+use contigo_core::types::platform::forward_as_fd;
+use contigo_core::types::{Error, Refused, Result};
 use core::time::Duration;
 
 /// The time between polls of a wait: no interrupt announces the end of a stop.

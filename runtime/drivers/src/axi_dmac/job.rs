@@ -3,11 +3,9 @@
 
 use super::config::{DmacConfig, DmacFound, DmacKind};
 use crate::checks::outside;
-use contigo_core::{
-    job::exactly,
-    mem::DevSlice,
-    types::{Error, Result},
-};
+use contigo_core::job::exactly;
+use contigo_core::mem::DevSlice;
+use contigo_core::types::{Error, Result};
 
 /// The number of places in `last_req`.
 const ROW_IDS: u32 = 4;

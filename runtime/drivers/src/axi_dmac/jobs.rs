@@ -3,21 +3,15 @@
 //! yet. How the driver writes a job, in registers or as a list of descriptors, and detects and
 //! reports its end.
 
-use super::{
-    config::{DmacFound, DmacKind},
-    job::{Job, Together},
-    regs,
-};
-use crate::{
-    checks::{high, low},
-    ring::{Layout, Ring},
-};
-use contigo_core::{
-    hw::Device,
-    job::Completion,
-    mem::{CpuBuf, Port},
-    types::{Error, Refused, Result},
-};
+use super::config::{DmacFound, DmacKind};
+use super::job::{Job, Together};
+use super::regs;
+use crate::checks::{high, low};
+use crate::ring::{Layout, Ring};
+use contigo_core::hw::Device;
+use contigo_core::job::Completion;
+use contigo_core::mem::{CpuBuf, Port};
+use contigo_core::types::{Error, Refused, Result};
 
 /// The most pieces of a job.
 const PIECES_MAX: usize = 64;

@@ -80,17 +80,13 @@ mod job;
 mod jobs;
 mod regs;
 
-pub use self::{
-    config::{DmacConfig, DmacFound, DmacKind},
-    driver::AxiDmac,
-    job::DmacRows,
-};
+pub use self::config::{DmacConfig, DmacFound, DmacKind};
+pub use self::driver::AxiDmac;
+pub use self::job::DmacRows;
 
-use contigo_core::{
-    hw::Device,
-    job::{AnyDriver, DriverRow, Parts},
-    types::Result,
-};
+use contigo_core::hw::Device;
+use contigo_core::job::{AnyDriver, DriverRow, Parts};
+use contigo_core::types::Result;
 
 const SETTINGS: &[&str] = DmacConfig::SETTINGS;
 

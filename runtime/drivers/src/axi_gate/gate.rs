@@ -2,11 +2,10 @@
 //! The gate alone.
 
 use super::regs;
-use contigo_core::{
-    hw::{Mmio, Wait, wait::poll_every},
-    job::{StopProgram, StopStep},
-    types::{Error, Result},
-};
+use contigo_core::hw::wait::poll_every;
+use contigo_core::hw::{Mmio, Wait};
+use contigo_core::job::{StopProgram, StopStep};
+use contigo_core::types::{Error, Result};
 use core::time::Duration;
 
 /// The name in messages.

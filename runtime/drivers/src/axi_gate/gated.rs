@@ -2,14 +2,13 @@
 //! A driver with a gate behind it.
 
 use super::AxiGate;
-use contigo_core::{
-    forward,
-    hw::{Mmio, Wait},
-    job::{Completion, Driver, StopProgram},
-    mem::DevSlice,
-    types::Result,
-};
-use core::{mem::ManuallyDrop, time::Duration};
+use contigo_core::forward;
+use contigo_core::hw::{Mmio, Wait};
+use contigo_core::job::{Completion, Driver, StopProgram};
+use contigo_core::mem::DevSlice;
+use contigo_core::types::Result;
+use core::mem::ManuallyDrop;
+use core::time::Duration;
 
 /// **Any driver, made stoppable** by the gate between its core and memory.
 ///

@@ -1,12 +1,10 @@
 #![allow(unsafe_code, reason = "registers of a device, passed on")]
 //! A part of a register window.
 
-use contigo_core::{
-    forward,
-    hw::{Device, Mmio, Siblings, Wait},
-    mem::Port,
-    types::Error,
-};
+use contigo_core::forward;
+use contigo_core::hw::{Device, Mmio, Siblings, Wait};
+use contigo_core::mem::Port;
+use contigo_core::types::Error;
 
 /// A part of a device's registers as a device, for a core and its gate in one window.
 #[derive(Debug)]

@@ -2,22 +2,20 @@
 //! The core that its channels share, and the driver of one channel: a ring with a descriptor for
 //! each job in flight.
 
-use super::{
-    config::{McdmaConfig, Way, begin},
-    regs,
-};
-use crate::{
-    ring::{Layout, Ring},
-    tail::Tail,
-};
-use contigo_core::{
-    forward,
-    hw::Device,
-    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, exactly},
-    mem::{CpuBuf, DevSlice},
-    types::{Error, Refused, Result, platform::forward_as_fd},
-};
-use core::{cell::Cell, fmt, mem::ManuallyDrop, time::Duration};
+use super::config::{McdmaConfig, Way, begin};
+use super::regs;
+use crate::ring::{Layout, Ring};
+use crate::tail::Tail;
+use contigo_core::forward;
+use contigo_core::hw::Device;
+use contigo_core::job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, exactly};
+use contigo_core::mem::{CpuBuf, DevSlice};
+use contigo_core::types::platform::forward_as_fd;
+use contigo_core::types::{Error, Refused, Result};
+use core::cell::Cell;
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::time::Duration;
 
 /// The most descriptors of a channel, and so the most jobs in flight.
 const DEPTH_MAX: usize = 256;

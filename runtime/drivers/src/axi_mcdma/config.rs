@@ -3,11 +3,9 @@
 
 use super::regs;
 use crate::checks::{has_window, stops, within};
-use contigo_core::{
-    hw::Device,
-    job::OperandSpec,
-    types::{Align, Error, Result},
-};
+use contigo_core::hw::Device;
+use contigo_core::job::OperandSpec;
+use contigo_core::types::{Align, Error, Result};
 
 /// The time between polls.
 pub(super) const STEP_US: u32 = 1;

@@ -4,25 +4,17 @@
 )]
 //! How a channel takes jobs, and how they end: one by one, by a stop, or by a reset of the core.
 
-use super::{
-    channel::{MAYBE_TORN, McdmaChannel},
-    config::{STEP_US, Way, reset},
-    regs,
-};
-use crate::{
-    checks::{high, low, reset_program},
-    ring::Ring,
-};
-use contigo_core::{
-    hw::{
-        self, Device,
-        mmio::{ReadWrite, Register},
-        wait::{poll_every, poll_until},
-    },
-    job::{Completion, StopProgram},
-    mem::DevSlice,
-    types::{DevAddr, Error, Result},
-};
+use super::channel::{MAYBE_TORN, McdmaChannel};
+use super::config::{STEP_US, Way, reset};
+use super::regs;
+use crate::checks::{high, low, reset_program};
+use crate::ring::Ring;
+use contigo_core::hw::mmio::{ReadWrite, Register};
+use contigo_core::hw::wait::{poll_every, poll_until};
+use contigo_core::hw::{self, Device};
+use contigo_core::job::{Completion, StopProgram};
+use contigo_core::mem::DevSlice;
+use contigo_core::types::{DevAddr, Error, Result};
 use core::time::Duration;
 
 /// Returns whether a descriptor's job is done. A failed one has Completed set too.

@@ -56,12 +56,10 @@ mod regs;
 pub use self::channel::{Mcdma, McdmaChannel, PacketReport};
 pub use self::config::{McdmaConfig, Way};
 
-use contigo_core::{
-    hw::Device,
-    job::{AnyCore, AnyDriver, Channels, DriverRow, Parts},
-    mem::CpuBuf,
-    types::{Error, Result},
-};
+use contigo_core::hw::Device;
+use contigo_core::job::{AnyCore, AnyDriver, Channels, DriverRow, Parts};
+use contigo_core::mem::CpuBuf;
+use contigo_core::types::{Error, Result};
 
 const SETTINGS: &[&str] = &[
     "channel",

@@ -6,10 +6,8 @@
 //! AMD embeddedsw `drivers/mcdma/src/xmcdma_hw.h` has the same numbers, and Linux
 //! `drivers/dma/xilinx/xilinx_dma.c` those that it uses (`XILINX_MCDMA_…`).
 
-use contigo_core::{
-    hw::mmio::{ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles},
-    types::Error,
-};
+use contigo_core::hw::mmio::{ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles};
+use contigo_core::types::Error;
 
 /// The window: S2MM's channel 15 ends there. Vivado gives the core 4 KiB and more.
 pub(crate) const WINDOW_BYTES: usize = 0x940;

@@ -1,18 +1,16 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! One channel, with one frame per job; and the core that both channels share.
 
-use super::{
-    config::{AxiVdmaConfig, Side, check},
-    regs,
-};
+use super::config::{AxiVdmaConfig, Side, check};
+use super::regs;
 use crate::checks::{high, low, reset_program, stops};
-use contigo_core::{
-    forward,
-    hw::{Device, Siblings, wait::poll_until},
-    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, exactly},
-    mem::DevSlice,
-    types::{Error, Result, platform::forward_as_fd},
-};
+use contigo_core::forward;
+use contigo_core::hw::wait::poll_until;
+use contigo_core::hw::{Device, Siblings};
+use contigo_core::job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, exactly};
+use contigo_core::mem::DevSlice;
+use contigo_core::types::platform::forward_as_fd;
+use contigo_core::types::{Error, Result};
 use core::time::Duration;
 
 /// The time between polls for a reset's end.

@@ -2,11 +2,9 @@
 
 use super::regs;
 use crate::checks::{self, has_window};
-use contigo_core::{
-    hw::Mmio,
-    job::OperandSpec,
-    types::{Align, Error, Result},
-};
+use contigo_core::hw::Mmio;
+use contigo_core::job::OperandSpec;
+use contigo_core::types::{Align, Error, Result};
 
 /// One of the two channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -54,16 +54,12 @@ mod channel;
 mod config;
 mod regs;
 
-pub use self::{
-    channel::{AxiVdmaChannel, AxiVdmaCore},
-    config::{AxiVdmaConfig, Side},
-};
+pub use self::channel::{AxiVdmaChannel, AxiVdmaCore};
+pub use self::config::{AxiVdmaConfig, Side};
 
-use contigo_core::{
-    hw::Device,
-    job::{AnyCore, AnyDriver, Channels, DriverRow, Parts, Settings},
-    types::Result,
-};
+use contigo_core::hw::Device;
+use contigo_core::job::{AnyCore, AnyDriver, Channels, DriverRow, Parts, Settings};
+use contigo_core::types::Result;
 
 const SETTINGS: &[&str] = &[
     "channel",

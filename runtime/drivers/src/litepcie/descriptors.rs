@@ -1,17 +1,14 @@
 #![allow(unsafe_code, reason = "descriptors are given and a lane is stopped here, by registers")]
 //! A reader or a writer: its table of descriptors, its progress, and its stop.
 
-use super::{config::LitepcieConfig, regs};
-use crate::{
-    checks::{high, low, stops},
-    settle::{Settle, settle},
-};
-use contigo_core::{
-    hw::{Device, Mmio},
-    job::StopStep,
-    mem::DevSlice,
-    types::{Error, Result},
-};
+use super::config::LitepcieConfig;
+use super::regs;
+use crate::checks::{high, low, stops};
+use crate::settle::{Settle, settle};
+use contigo_core::hw::{Device, Mmio};
+use contigo_core::job::StopStep;
+use contigo_core::mem::DevSlice;
+use contigo_core::types::{Error, Result};
 
 /// The name in messages.
 pub(super) const DEVICE: &str = "litepcie";

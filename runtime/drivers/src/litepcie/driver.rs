@@ -1,24 +1,21 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! The driver of a reader, of a writer, or of both with the loopback between them.
 
-use super::{
-    config::{LitepcieConfig, Side},
-    descriptors::{DEVICE, Lane},
-    regs,
-};
+use super::config::{LitepcieConfig, Side};
+use super::descriptors::{DEVICE, Lane};
+use super::regs;
 use crate::checks::{has_window, holds};
-use contigo_core::{
-    forward,
-    hw::{
-        Device, Siblings,
-        mmio::{ReadWrite, Register},
-        wait::{Settling, poll_settling},
-    },
-    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, exactly},
-    mem::DevSlice,
-    types::{Align, Error, Result, platform::forward_as_fd},
-};
-use core::{fmt, mem::ManuallyDrop, time::Duration};
+use contigo_core::forward;
+use contigo_core::hw::mmio::{ReadWrite, Register};
+use contigo_core::hw::wait::{Settling, poll_settling};
+use contigo_core::hw::{Device, Siblings};
+use contigo_core::job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, exactly};
+use contigo_core::mem::DevSlice;
+use contigo_core::types::platform::forward_as_fd;
+use contigo_core::types::{Align, Error, Result};
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::time::Duration;
 
 /// The driver of a part of one DMA of a card.
 ///

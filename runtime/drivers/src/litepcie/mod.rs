@@ -60,11 +60,9 @@ mod regs;
 pub use self::config::{LitepcieConfig, Side};
 pub use self::driver::{Litepcie, LitepcieCore};
 
-use contigo_core::{
-    hw::Device,
-    job::{AnyCore, AnyDriver, Channels, DriverRow, Parts, Settings},
-    types::Result,
-};
+use contigo_core::hw::Device;
+use contigo_core::job::{AnyCore, AnyDriver, Channels, DriverRow, Parts, Settings};
+use contigo_core::types::Result;
 
 const SETTINGS: &[&str] = &[
     "channel",

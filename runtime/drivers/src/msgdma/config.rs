@@ -3,11 +3,9 @@
 
 use super::regs::{self, At};
 use crate::checks::{has_window, is_width, within};
-use contigo_core::{
-    hw::{Device, Mmio},
-    job::{OperandSpec, Settings},
-    types::{Align, Error, Result},
-};
+use contigo_core::hw::{Device, Mmio};
+use contigo_core::job::{OperandSpec, Settings};
+use contigo_core::types::{Align, Error, Result};
 
 /// The most jobs in flight, however deep the core's FIFO is.
 pub(super) const JOBS_MAX: usize = 128;

@@ -1,23 +1,19 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! The driver of a core, with descriptors in its port or in memory.
 
-use super::{
-    config::{MsgdmaConfig, MsgdmaMode, MsgdmaTransfer, is_msgdma},
-    regs::{self, At},
-    ring::Prefetch,
-    submit::Slave,
-};
-use crate::{checks::holds, settle::Settle};
-use contigo_core::{
-    forward,
-    hw::{
-        Device,
-        wait::{Settling, poll_settling},
-    },
-    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
-    mem::{CpuBuf, DevSlice},
-    types::{Error, Refused, Result, platform::forward_as_fd},
-};
+use super::config::{MsgdmaConfig, MsgdmaMode, MsgdmaTransfer, is_msgdma};
+use super::regs::{self, At};
+use super::ring::Prefetch;
+use super::submit::Slave;
+use crate::checks::holds;
+use crate::settle::Settle;
+use contigo_core::forward;
+use contigo_core::hw::Device;
+use contigo_core::hw::wait::{Settling, poll_settling};
+use contigo_core::job::{Completion, Driver, OperandSpec, StopProgram, exactly};
+use contigo_core::mem::{CpuBuf, DevSlice};
+use contigo_core::types::platform::forward_as_fd;
+use contigo_core::types::{Error, Refused, Result};
 use core::time::Duration;
 
 /// The driver of one core. It owns its descriptors' memory; with the descriptor port there is none.

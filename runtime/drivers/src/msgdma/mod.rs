@@ -83,16 +83,12 @@ mod ring;
 mod stop;
 mod submit;
 
-pub use self::{
-    config::{MsgdmaConfig, MsgdmaMode, MsgdmaTransfer},
-    driver::Msgdma,
-};
+pub use self::config::{MsgdmaConfig, MsgdmaMode, MsgdmaTransfer};
+pub use self::driver::Msgdma;
 
-use contigo_core::{
-    hw::Device,
-    job::{AnyDriver, DriverRow, Parts},
-    types::{Error, Result},
-};
+use contigo_core::hw::Device;
+use contigo_core::job::{AnyDriver, DriverRow, Parts};
+use contigo_core::types::{Error, Result};
 
 const SETTINGS: &[&str] = MsgdmaConfig::SETTINGS;
 

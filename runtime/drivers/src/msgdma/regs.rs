@@ -6,10 +6,8 @@
 //!
 //! Offsets count from the beginning of each port. Platform Designer decides where the ports lie.
 
-use contigo_core::{
-    hw::mmio::{Mmio, ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles},
-    types::Error,
-};
+use contigo_core::hw::mmio::{Mmio, ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles};
+use contigo_core::types::Error;
 
 /// The CSR port, with the component's registers.
 pub(crate) const CSR_BYTES: usize = 0x20;

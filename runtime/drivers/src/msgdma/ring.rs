@@ -8,22 +8,16 @@
 //! owned when RUN has cleared itself. The core's FIFO holds all descriptors in flight, so the
 //! prefetcher never waits for room.
 
-use super::{
-    config::{JOBS_MAX, MsgdmaConfig, MsgdmaMode},
-    regs::{self, At, gone},
-    submit::{addresses, completion, control},
-};
-use crate::{
-    checks::{high, low},
-    ring::{Layout, Ring},
-    settle::Settle,
-};
-use contigo_core::{
-    hw::Device,
-    job::Completion,
-    mem::{CpuBuf, DevSlice, Port},
-    types::{Refused, Result},
-};
+use super::config::{JOBS_MAX, MsgdmaConfig, MsgdmaMode};
+use super::regs::{self, At, gone};
+use super::submit::{addresses, completion, control};
+use crate::checks::{high, low};
+use crate::ring::{Layout, Ring};
+use crate::settle::Settle;
+use contigo_core::hw::Device;
+use contigo_core::job::Completion;
+use contigo_core::mem::{CpuBuf, DevSlice, Port};
+use contigo_core::types::{Refused, Result};
 
 /// The jobs of a core with a prefetcher. The ring has one more descriptor than slots, so jobs move
 /// through it. From `oldest` on, jobs are first written back, then launched, then waiting.

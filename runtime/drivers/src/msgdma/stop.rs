@@ -18,16 +18,13 @@
 //! room. The descriptor that then comes may begin, so the dispatcher is stopped and reset once
 //! more.
 
-use super::{
-    driver::{Msgdma, Spoilt, Way},
-    regs::{self, At},
-};
+use super::driver::{Msgdma, Spoilt, Way};
+use super::regs::{self, At};
 use crate::settle::settle;
-use contigo_core::{
-    hw::{Device, wait::poll_every},
-    job::{StopProgram, StopStep},
-    types::{Error, Result},
-};
+use contigo_core::hw::Device;
+use contigo_core::hw::wait::poll_every;
+use contigo_core::job::{StopProgram, StopStep};
+use contigo_core::types::{Error, Result};
 use core::time::Duration;
 
 /// The time between polls of a wait: no interrupt announces the end of a stop.

@@ -1,20 +1,14 @@
 #![allow(unsafe_code, reason = "the control word of a descriptor sends the core to the operands")]
 //! Jobs through the descriptor port, and their ends: by the response port, or all together.
 
-use super::{
-    config::{DEPTH_MIN, JOBS_MAX, MsgdmaConfig, MsgdmaMode},
-    regs::{self, At, gone},
-};
-use crate::{
-    checks::{high, low},
-    settle::Settle,
-};
-use contigo_core::{
-    hw::Device,
-    job::Completion,
-    mem::DevSlice,
-    types::{Error, Result},
-};
+use super::config::{DEPTH_MIN, JOBS_MAX, MsgdmaConfig, MsgdmaMode};
+use super::regs::{self, At, gone};
+use crate::checks::{high, low};
+use crate::settle::Settle;
+use contigo_core::hw::Device;
+use contigo_core::job::Completion;
+use contigo_core::mem::DevSlice;
+use contigo_core::types::{Error, Result};
 use heapless::Deque;
 
 /// A job's end that was read from the core, and not reported.

@@ -1,25 +1,20 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! One controller, with a driver for each of its channels.
 
-use super::{
-    config::{Found, Pl330Config},
-    microcode, regs,
-    stop::{Stopping, kill},
-    submit::Thread,
-};
-use contigo_core::{
-    forward,
-    hw::{Device, Siblings, Wait as _},
-    job::{Completion, Core, CoreChannel, Driver, StopProgram},
-    mem::{CpuBuf, DevSlice},
-    types::{Error, Refused, Result, platform::forward_as_fd},
-};
-use core::{
-    fmt,
-    mem::ManuallyDrop,
-    sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
-};
+use super::config::{Found, Pl330Config};
+use super::stop::{Stopping, kill};
+use super::submit::Thread;
+use super::{microcode, regs};
+use contigo_core::forward;
+use contigo_core::hw::{Device, Siblings, Wait as _};
+use contigo_core::job::{Completion, Core, CoreChannel, Driver, StopProgram};
+use contigo_core::mem::{CpuBuf, DevSlice};
+use contigo_core::types::platform::forward_as_fd;
+use contigo_core::types::{Error, Refused, Result};
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
 
 /// One controller, with a driver for each of its channels: up to eight copies at once, in one or
 /// several threads.

@@ -1,11 +1,10 @@
 //! The channel and event that a driver uses, and a controller as its registers describe it.
 
-use super::{microcode::Core, regs};
+use super::microcode::Core;
+use super::regs;
 use crate::checks::{has_window, within};
-use contigo_core::{
-    hw::Device,
-    types::{Error, Result},
-};
+use contigo_core::hw::Device;
+use contigo_core::types::{Error, Result};
 
 /// The controller's resources that a driver uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

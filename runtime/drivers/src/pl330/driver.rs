@@ -1,20 +1,18 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! A whole controller, driven through one of its channels.
 
-use super::{
-    config::{Found, Pl330Config},
-    regs,
-    stop::{Stopping, kill},
-    submit::Thread,
-};
-use contigo_core::{
-    forward,
-    hw::Device,
-    job::{Completion, Driver, StopProgram, StopStep},
-    mem::{CpuBuf, DevSlice},
-    types::{Refused, Result, platform::forward_as_fd},
-};
-use core::{fmt, time::Duration};
+use super::config::{Found, Pl330Config};
+use super::regs;
+use super::stop::{Stopping, kill};
+use super::submit::Thread;
+use contigo_core::forward;
+use contigo_core::hw::Device;
+use contigo_core::job::{Completion, Driver, StopProgram, StopStep};
+use contigo_core::mem::{CpuBuf, DevSlice};
+use contigo_core::types::platform::forward_as_fd;
+use contigo_core::types::{Refused, Result};
+use core::fmt;
+use core::time::Duration;
 
 /// The driver of one controller.
 ///

@@ -223,7 +223,8 @@ const _: () = assert!(regs::CHANNELS_MAX <= 8, "DMAGO's field has 3 bits");
 )]
 mod tests {
     use super::*;
-    use std::{vec, vec::Vec};
+    use std::vec;
+    use std::vec::Vec;
 
     /// All of them on build machines; elsewhere an emulator does the same arithmetic.
     const STEP: usize = if cfg!(target_arch = "x86_64") { 1 } else { 5 };

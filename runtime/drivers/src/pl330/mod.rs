@@ -38,19 +38,15 @@ mod regs;
 mod stop;
 mod submit;
 
-pub use self::{
-    channel::{Controller, Pl330Channel},
-    config::Pl330Config,
-    driver::Pl330,
-    microcode::PROGRAM_BYTES,
-};
+pub use self::channel::{Controller, Pl330Channel};
+pub use self::config::Pl330Config;
+pub use self::driver::Pl330;
+pub use self::microcode::PROGRAM_BYTES;
 
-use contigo_core::{
-    hw::Device,
-    job::{AnyCore, AnyDriver, Channels, DriverRow, Parts},
-    mem::CpuBuf,
-    types::{Error, Result},
-};
+use contigo_core::hw::Device;
+use contigo_core::job::{AnyCore, AnyDriver, Channels, DriverRow, Parts};
+use contigo_core::mem::CpuBuf;
+use contigo_core::types::{Error, Result};
 
 const SETTINGS: &[&str] = &["channel", "event"];
 

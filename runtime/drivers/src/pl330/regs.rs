@@ -1,10 +1,8 @@
 //! The registers of Arm's DMA-330, first called PL330: Arm DDI 0424C, chapter 3. Section numbers
 //! are given where known; the other sections have the register's name.
 
-use contigo_core::{
-    hw::mmio::{ReadOnly, ReadWrite, Register, WriteOneToggles},
-    types::Error,
-};
+use contigo_core::hw::mmio::{ReadOnly, ReadWrite, Register, WriteOneToggles};
+use contigo_core::types::Error;
 
 /// The name of this device in errors.
 pub(super) const DEVICE: &str = "pl330";

@@ -1,16 +1,12 @@
 #![allow(unsafe_code, reason = "an instruction for the debug interface is a register write")]
 //! How channels are stopped.
 
-use super::{
-    regs,
-    submit::{DEBUG_US, Thread, debug_instruction},
-};
+use super::regs;
+use super::submit::{DEBUG_US, Thread, debug_instruction};
 use crate::checks::stops;
-use contigo_core::{
-    hw::{Device, Mmio},
-    job::StopStep,
-    types::Result,
-};
+use contigo_core::hw::{Device, Mmio};
+use contigo_core::job::StopStep;
+use contigo_core::types::Result;
 use core::ops::Range;
 
 /// How long a stop waits for transfers under way. Transfers of 256 bytes take 2 µs with the slowest

@@ -2,19 +2,17 @@
 //! One channel's thread of execution: its program, and how it is started and polled. Its device is
 //! a whole controller, or a channel of a core.
 
-use super::{
-    config::Pl330Config,
-    microcode::{self, BLOCKS_MAX, Core, PROGRAM_BYTES},
-    regs,
-};
+use super::config::Pl330Config;
+use super::microcode::{self, BLOCKS_MAX, Core, PROGRAM_BYTES};
+use super::regs;
 use crate::checks::{holds, within};
-use contigo_core::{
-    hw::{Device, Mmio, wait::poll_every},
-    job::{Completion, OperandSpec, exactly},
-    mem::{CpuBuf, DevSlice, DriverBuf, Port},
-    types::{Align, Error, Refused, Result},
-};
-use core::{mem::ManuallyDrop, time::Duration};
+use contigo_core::hw::wait::poll_every;
+use contigo_core::hw::{Device, Mmio};
+use contigo_core::job::{Completion, OperandSpec, exactly};
+use contigo_core::mem::{CpuBuf, DevSlice, DriverBuf, Port};
+use contigo_core::types::{Align, Error, Refused, Result};
+use core::mem::ManuallyDrop;
+use core::time::Duration;
 
 /// How long the debug interface may be busy with one instruction, as in Linux (`_until_dmac_idle`).
 pub(super) const DEBUG_US: u32 = 5_000;

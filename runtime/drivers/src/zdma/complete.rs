@@ -3,15 +3,13 @@
 //! channel stops: its copy ends by itself, and EN is cleared only if no end comes. If this process
 //! has died, the Linux kernel waits for the copy by a program of steps.
 
-use super::{driver::Zdma, regs, submit::Launch};
-use contigo_core::{
-    hw::{
-        Device,
-        wait::{poll_every, poll_until},
-    },
-    job::{StopProgram, StopStep},
-    types::{DevAddr, Error, Result},
-};
+use super::driver::Zdma;
+use super::regs;
+use super::submit::Launch;
+use contigo_core::hw::Device;
+use contigo_core::hw::wait::{poll_every, poll_until};
+use contigo_core::job::{StopProgram, StopStep};
+use contigo_core::types::{DevAddr, Error, Result};
 use core::time::Duration;
 
 /// How long a stop waits for a channel's end in addition to its copy, and again after clearing EN.

@@ -6,19 +6,16 @@
 //! The driver of a channel: the check of its window, the registers that no job changes, and its
 //! jobs.
 
-use super::{
-    descriptors::{PAIR_BYTES, PAIRS_MIN},
-    regs,
-    submit::Jobs,
-};
+use super::descriptors::{PAIR_BYTES, PAIRS_MIN};
+use super::regs;
+use super::submit::Jobs;
 use crate::checks::{has_window, holds, reads_zero, within};
-use contigo_core::{
-    forward,
-    hw::Device,
-    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
-    mem::{CpuBuf, DevSlice, DriverBuf},
-    types::{Error, Refused, Result, platform::forward_as_fd},
-};
+use contigo_core::forward;
+use contigo_core::hw::Device;
+use contigo_core::job::{Completion, Driver, OperandSpec, StopProgram, exactly};
+use contigo_core::mem::{CpuBuf, DevSlice, DriverBuf};
+use contigo_core::types::platform::forward_as_fd;
+use contigo_core::types::{Error, Refused, Result};
 use core::time::Duration;
 
 /// The driver of one channel. It owns its descriptors' memory; in simple mode there is none.

@@ -51,11 +51,9 @@ mod submit;
 
 pub use self::driver::Zdma;
 
-use contigo_core::{
-    hw::Device,
-    job::{AnyDriver, DriverRow, Parts},
-    types::Result,
-};
+use contigo_core::hw::Device;
+use contigo_core::job::{AnyDriver, DriverRow, Parts};
+use contigo_core::types::Result;
 
 const SETTINGS: &[&str] = &[];
 

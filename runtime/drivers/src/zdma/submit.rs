@@ -2,15 +2,11 @@
 //! The jobs of one channel, in submission order: reported, ended, in the list that the channel
 //! walks, waiting for the next list.
 
-use super::{
-    descriptors::{self, List, PAIR_BYTES, PAIRS_MAX, PAIRS_MIN, Pieces},
-    regs,
-};
+use super::descriptors::{self, List, PAIR_BYTES, PAIRS_MAX, PAIRS_MIN, Pieces};
+use super::regs;
 use crate::checks::outside;
-use contigo_core::{
-    mem::{DevSlice, DriverBuf},
-    types::{DevAddr, Error, Result},
-};
+use contigo_core::mem::{DevSlice, DriverBuf};
+use contigo_core::types::{DevAddr, Error, Result};
 
 /// The most jobs in flight: slots are numbered by 3 bits.
 const DEPTH_MAX: usize = 8;

@@ -3,7 +3,8 @@
 
 use super::ApCtrlModel;
 use crate::{BusError, SimBus};
-use contigo_core::{job::OperandSpec, types::DevAddr};
+use contigo_core::job::OperandSpec;
+use contigo_core::types::DevAddr;
 use contigo_design::kernel::{KernelMap, MapError, Protocol};
 
 /// One job of a simulated kernel: its scalars, and the bytes of its operands.

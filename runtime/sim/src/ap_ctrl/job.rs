@@ -1,7 +1,8 @@
 //! A job's path through a simulated kernel: AP_START, accepted, finished, and its interrupt.
 
 use super::{ApCtrlModel, KernelCall, STAGES, manual as regs};
-use crate::{BusError, SimBus, faults::Fate};
+use crate::faults::Fate;
+use crate::{BusError, SimBus};
 use contigo_core::job::MAX_OPERANDS;
 use contigo_design::kernel::{MAX_RESULTS, MAX_SCALARS};
 

@@ -13,14 +13,10 @@ mod job;
 mod manual;
 
 pub use self::call::KernelCall;
-use crate::{
-    BusError, Model, SimBus, SimWindow,
-    faults::{Fate, GARBAGE},
-};
-use contigo_core::{
-    job::MAX_OPERANDS,
-    types::{DevAddr, Error, Result},
-};
+use crate::faults::{Fate, GARBAGE};
+use crate::{BusError, Model, SimBus, SimWindow};
+use contigo_core::job::MAX_OPERANDS;
+use contigo_core::types::{DevAddr, Error, Result};
 use contigo_design::kernel::{KernelMap, MAX_RESULTS, MAX_SCALARS, Protocol};
 use contigo_drivers::ap_ctrl::ApCtrl;
 use core::{fmt, mem};

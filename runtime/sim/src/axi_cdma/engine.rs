@@ -1,10 +1,9 @@
 //! The engine: registers, fetches of descriptors, transfers and their ends, and interrupts.
 
-use super::{
-    AxiCdmaModel, BYTES_PER_NS, DELAY_NS, FIFO_NS, LATENCY_NS, POST_NS, RESET_NS, manual,
-    transfer::Transfer,
-};
-use crate::{SimBus, faults::Fate};
+use super::transfer::Transfer;
+use super::{AxiCdmaModel, BYTES_PER_NS, DELAY_NS, FIFO_NS, LATENCY_NS, POST_NS, RESET_NS, manual};
+use crate::SimBus;
+use crate::faults::Fate;
 use contigo_core::types::DevAddr;
 
 impl AxiCdmaModel {

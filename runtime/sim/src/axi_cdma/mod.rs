@@ -5,15 +5,11 @@ mod engine;
 mod manual;
 mod transfer;
 
-use crate::{
-    Model, SimBus, SimWindow,
-    faults::{Fate, GARBAGE},
-    stream::{SimStream, StreamConfig},
-};
-use contigo_core::{
-    mem::CpuBuf,
-    types::{DevAddr, Refused, Result},
-};
+use crate::faults::{Fate, GARBAGE};
+use crate::stream::{SimStream, StreamConfig};
+use crate::{Model, SimBus, SimWindow};
+use contigo_core::mem::CpuBuf;
+use contigo_core::types::{DevAddr, Refused, Result};
 use contigo_drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaKeyhole, Keyhole};
 use transfer::Transfer;
 

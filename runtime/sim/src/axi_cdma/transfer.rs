@@ -1,7 +1,9 @@
 //! One transfer under way: what it moves, and how it will end.
 
 use super::{AxiCdmaSpec, FIFO_ADDR, manual};
-use crate::{SimBus, faults::Fate, stream::SimStream};
+use crate::SimBus;
+use crate::faults::Fate;
+use crate::stream::SimStream;
 use contigo_core::types::DevAddr;
 
 /// The size of one burst.

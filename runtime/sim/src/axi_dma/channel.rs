@@ -1,11 +1,9 @@
 //! A channel's registers, and its path from RS to Halted.
 
-use super::{
-    CoreSpec,
-    fetch::{Fetch, Transfer},
-    manual as pg021,
-};
-use crate::{SimBus, stream::SimStream};
+use super::fetch::{Fetch, Transfer};
+use super::{CoreSpec, manual as pg021};
+use crate::SimBus;
+use crate::stream::SimStream;
 use contigo_drivers::axi_dma::Side;
 
 /// From a cleared RS to Halted, with nothing under way.

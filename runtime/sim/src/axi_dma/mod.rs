@@ -20,12 +20,11 @@ mod manual;
 mod tests;
 mod transfer;
 
-use crate::{
-    Model, SimBus, SimWindow,
-    stream::{SimStream, SourceConfig, StreamConfig, StreamEnd},
-};
+use crate::stream::{SimStream, SourceConfig, StreamConfig, StreamEnd};
+use crate::{Model, SimBus, SimWindow};
 use channel::Channel;
-use contigo_core::{mem::CpuBuf, types::Result};
+use contigo_core::mem::CpuBuf;
+use contigo_core::types::Result;
 use contigo_drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, Side};
 use manual as pg021;
 

@@ -8,15 +8,11 @@
 
 use super::{AxiDmaModel, CoreSpec, manual};
 use crate::driver_regs::{agree, axi_dma as regs};
-use crate::{
-    SimBoard, SimDevice,
-    stream::{StreamConfig, StreamEnd},
-};
-use contigo_core::{
-    hw::Mmio,
-    mem::Region,
-    types::{Align, DevAddr, Direction},
-};
+use crate::stream::{StreamConfig, StreamEnd};
+use crate::{SimBoard, SimDevice};
+use contigo_core::hw::Mmio;
+use contigo_core::mem::Region;
+use contigo_core::types::{Align, DevAddr, Direction};
 
 fn core(board: &SimBoard, sg: bool) -> SimDevice<AxiDmaModel> {
     let stream = StreamConfig { end: StreamEnd::Loopback, fifo_bytes: 2048 };

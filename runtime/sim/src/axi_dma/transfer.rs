@@ -1,15 +1,10 @@
 //! How a channel fetches descriptors and carries them out: bursts, statuses and interrupts.
 
-use super::{
-    CoreSpec,
-    channel::Channel,
-    fetch::{BURST_BYTES, FETCH_NS, Transfer},
-    manual as pg021,
-};
-use crate::{
-    SimBus,
-    stream::{SimStream, StreamEnd, packet},
-};
+use super::channel::Channel;
+use super::fetch::{BURST_BYTES, FETCH_NS, Transfer};
+use super::{CoreSpec, manual as pg021};
+use crate::SimBus;
+use crate::stream::{SimStream, StreamEnd, packet};
 use contigo_core::types::DevAddr;
 use contigo_drivers::axi_dma::Side;
 

@@ -1,6 +1,8 @@
 //! The reset manager: from ENABLE to the first transfer, and from a cleared ENABLE to the reset.
 
-use super::{AxiDmacModel, Manager, manual as m, mover::Active, queue::Queue};
+use super::mover::Active;
+use super::queue::Queue;
+use super::{AxiDmacModel, Manager, manual as m};
 use crate::SimBus;
 
 /// From ENABLE to the first transfer.

@@ -12,15 +12,11 @@ mod manual;
 mod mover;
 mod queue;
 
-use crate::{
-    Model, SimBus, SimWindow,
-    faults::GARBAGE,
-    stream::{SimStream, StreamConfig},
-};
-use contigo_core::{
-    mem::CpuBuf,
-    types::{DevAddr, Refused, Result},
-};
+use crate::faults::GARBAGE;
+use crate::stream::{SimStream, StreamConfig};
+use crate::{Model, SimBus, SimWindow};
+use contigo_core::mem::CpuBuf;
+use contigo_core::types::{DevAddr, Refused, Result};
 use contigo_drivers::axi_dmac::{AxiDmac, DmacConfig};
 use manual as m;
 use mover::{Active, Descriptor};

@@ -1,10 +1,9 @@
 //! The mover of data: one transfer at a time, burst by burst, and all events that need no access.
 
-use super::{
-    AxiDmacBuild, AxiDmacModel, Manager, Side, manual as m,
-    queue::{Request, address},
-};
-use crate::{SimBus, faults::Fate};
+use super::queue::{Request, address};
+use super::{AxiDmacBuild, AxiDmacModel, Manager, Side, manual as m};
+use crate::SimBus;
+use crate::faults::Fate;
 use contigo_core::types::DevAddr;
 
 /// From a transfer to its first burst, or to the fetch of its descriptor.

@@ -1,7 +1,8 @@
 //! One channel: the descriptors that it has fetched, and its progress in the first of them.
 
 use super::manual as pg288;
-use crate::{SimBus, stream::SimStream};
+use crate::SimBus;
+use crate::stream::SimStream;
 use contigo_core::types::DevAddr;
 use heapless::Deque;
 

@@ -6,15 +6,12 @@
 mod channel;
 mod manual;
 
-use self::{
-    channel::{Channel, Step},
-    manual as pg288,
-};
-use crate::{
-    Model, SimBus, SimWindow,
-    stream::{SimStream, StreamConfig},
-};
-use contigo_core::{mem::CpuBuf, types::Result};
+use self::channel::{Channel, Step};
+use self::manual as pg288;
+use crate::stream::{SimStream, StreamConfig};
+use crate::{Model, SimBus, SimWindow};
+use contigo_core::mem::CpuBuf;
+use contigo_core::types::Result;
 use contigo_drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, Way};
 
 /// PG288, "Width of Buffer Length Register": up to 26 bits.

@@ -1,11 +1,9 @@
 //! One channel: its registers, and the frame under way.
 
 use super::{AxiVdmaSpec, manual};
-use crate::{
-    SimBus,
-    faults::{Fate, GARBAGE},
-    stream::SimStream,
-};
+use crate::SimBus;
+use crate::faults::{Fate, GARBAGE};
+use crate::stream::SimStream;
 use contigo_core::types::DevAddr;
 
 /// The most bytes moved in one step.

@@ -9,10 +9,8 @@
 mod lane;
 mod manual;
 
-use crate::{
-    Model, SimBus, SimWindow,
-    stream::{SimStream, StreamConfig, StreamEnd},
-};
+use crate::stream::{SimStream, StreamConfig, StreamEnd};
+use crate::{Model, SimBus, SimWindow};
 use contigo_core::types::Result;
 use contigo_drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaCore, Side};
 use lane::Lane;

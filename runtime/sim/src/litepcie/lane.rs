@@ -1,7 +1,8 @@
 //! A lane: a reader or a writer, with its table of descriptors.
 
 use super::manual as litepcie;
-use crate::{SimBus, stream::SimStream};
+use crate::SimBus;
+use crate::stream::SimStream;
 use contigo_core::types::DevAddr;
 use heapless::Deque;
 

@@ -6,12 +6,12 @@
 mod lane;
 mod manual;
 
-use self::{lane::Lane, manual as litepcie};
-use crate::{
-    Model, SimBus, SimWindow,
-    stream::{SimStream, StreamConfig},
-};
-use contigo_core::{job::CoreChannel, types::Result};
+use self::lane::Lane;
+use self::manual as litepcie;
+use crate::stream::{SimStream, StreamConfig};
+use crate::{Model, SimBus, SimWindow};
+use contigo_core::job::CoreChannel;
+use contigo_core::types::Result;
 use contigo_drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side};
 
 impl SimWindow<LitepcieModel> {

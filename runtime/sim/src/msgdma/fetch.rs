@@ -1,11 +1,8 @@
 //! The prefetcher: it fetches descriptors, and writes back their results. It reads a descriptor in
 //! two steps, and its control word in the second.
 
-use super::{
-    JOBS_MAX, MsgdmaModel,
-    dispatcher::{Descriptor, SEQUENTIAL, interrupts},
-    manual as m,
-};
+use super::dispatcher::{Descriptor, SEQUENTIAL, interrupts};
+use super::{JOBS_MAX, MsgdmaModel, manual as m};
 use crate::SimBus;
 use contigo_core::types::DevAddr;
 use heapless::Deque;

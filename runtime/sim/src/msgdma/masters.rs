@@ -1,12 +1,10 @@
 //! The read and write masters: one descriptor at a time, burst by burst, and all events that need
 //! no access.
 
-use super::{
-    MsgdmaMode, MsgdmaModel,
-    dispatcher::{Active, Descriptor},
-    manual as m,
-};
-use crate::{SimBus, faults::Fate};
+use super::dispatcher::{Active, Descriptor};
+use super::{MsgdmaMode, MsgdmaModel, manual as m};
+use crate::SimBus;
+use crate::faults::Fate;
 use contigo_core::types::DevAddr;
 
 /// From a descriptor to its first burst.

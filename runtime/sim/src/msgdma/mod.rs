@@ -12,15 +12,11 @@ mod fetch;
 mod manual;
 mod masters;
 
-use crate::{
-    Model, SimBus, SimWindow,
-    faults::GARBAGE,
-    stream::{SimStream, StreamConfig},
-};
-use contigo_core::{
-    mem::CpuBuf,
-    types::{DevAddr, Refused, Result},
-};
+use crate::faults::GARBAGE;
+use crate::stream::{SimStream, StreamConfig};
+use crate::{Model, SimBus, SimWindow};
+use contigo_core::mem::CpuBuf;
+use contigo_core::types::{DevAddr, Refused, Result};
 use contigo_drivers::msgdma::{Msgdma, MsgdmaConfig, MsgdmaMode};
 use dispatcher::Dispatcher;
 use fetch::Fetch;

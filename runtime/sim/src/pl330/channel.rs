@@ -1,11 +1,10 @@
 //! One channel: it fetches its program from the board's memory and executes it, in virtual time.
 
+use super::events::Events;
+use super::instruction::{Instruction, decode, len_bytes};
 use super::manual as ddi0424;
-use super::{
-    events::Events,
-    instruction::{Instruction, decode, len_bytes},
-};
-use crate::{SimBus, faults::GARBAGE};
+use crate::SimBus;
+use crate::faults::GARBAGE;
 use contigo_core::types::DevAddr;
 use heapless::Deque;
 

@@ -17,16 +17,12 @@ mod events;
 mod instruction;
 mod manual;
 
-use self::{
-    channel::{BUFFER_BYTES, Channel, Fate, Shared},
-    events::Events,
-    manual as ddi0424,
-};
+use self::channel::{BUFFER_BYTES, Channel, Fate, Shared};
+use self::events::Events;
+use self::manual as ddi0424;
 use crate::{Model, SimBus, SimWindow};
-use contigo_core::{
-    mem::CpuBuf,
-    types::{Refused, Result},
-};
+use contigo_core::mem::CpuBuf;
+use contigo_core::types::{Refused, Result};
 use contigo_drivers::pl330::{Controller, Pl330};
 use heapless::Deque;
 

@@ -5,14 +5,10 @@
 mod descriptor;
 mod manual;
 
-use crate::{
-    Model, SimBus, SimWindow,
-    faults::{Fate, GARBAGE},
-};
-use contigo_core::{
-    mem::CpuBuf,
-    types::{DevAddr, Refused, Result},
-};
+use crate::faults::{Fate, GARBAGE};
+use crate::{Model, SimBus, SimWindow};
+use contigo_core::mem::CpuBuf;
+use contigo_core::types::{DevAddr, Refused, Result};
 use contigo_drivers::zdma::Zdma;
 use descriptor::{COMMAND, Descriptor, address};
 use manual as ug1087;

@@ -15,25 +15,19 @@
 //! | `too_long_at` | this end says a byte more than the largest buffer has |
 //! | `taken` | 1: it has an interrupt, which another thread has always taken |
 
-use contigo::{
-    Completion, Driver, Error, Result,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side},
-    job::{AnyDriver, Parts, Settings},
-    mem::DevSlice,
-    names::{AnyDevice, DriverRow},
-    sim::{
-        AnyModel, Model, SimBus,
-        axi_dma::{AxiDmaModel, CoreSpec},
-        stream::SourceConfig,
-    },
-};
+use contigo::drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side};
+use contigo::job::{AnyDriver, Parts, Settings};
+use contigo::mem::DevSlice;
+use contigo::names::{AnyDevice, DriverRow};
+use contigo::sim::axi_dma::{AxiDmaModel, CoreSpec};
+use contigo::sim::stream::SourceConfig;
+use contigo::sim::{AnyModel, Model, SimBus};
+use contigo::{Completion, Driver, Error, Result};
 use pyo3::prelude::*;
-use std::{
-    io::{self, PipeReader, PipeWriter},
-    os::fd::AsRawFd,
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// A descriptor has a line of 64 bytes.
 const LINE: usize = 64;

@@ -7,7 +7,8 @@
 mod camera;
 
 use contigo::{names, sim};
-use pyo3::{exceptions::PyImportError, prelude::*};
+use pyo3::exceptions::PyImportError;
+use pyo3::prelude::*;
 
 #[pymodule]
 fn _contigo(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -2,12 +2,15 @@
 //! Work in a process of its own: another user's, or one that goes on beside the check and is killed
 //! with all that it holds.
 
+use crate::child::become_user;
+use crate::raw::RawDevNode;
 use crate::verdict::{Seen, Tried, Verdict, Wrong, fail, must, skip};
-use crate::{child::become_user, raw::RawDevNode};
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
-use nix::{errno::Errno, libc, sys::prctl::set_pdeathsig};
 use std::fs::{self, Permissions};
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};

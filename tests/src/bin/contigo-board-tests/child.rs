@@ -10,16 +10,21 @@
 
 use crate::machine;
 use crate::row::{Name, Row, Status};
+use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::prctl::set_dumpable;
+use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Gid, Pid, Uid, fork, getpid, setgid, setgroups, setuid};
-use nix::{errno::Errno, sys::prctl::set_dumpable, sys::ptrace};
 use std::fs::{self, File};
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
-use std::{
-    hint, io::Read, os::fd::OwnedFd, process::ExitCode, ptr::NonNull, thread, time::Duration,
-};
+use std::time::Duration;
+use std::{hint, thread};
 
 #[derive(Debug, Default)]
 struct Shared {

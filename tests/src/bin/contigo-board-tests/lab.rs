@@ -2,7 +2,8 @@
 //! The lab's own hardware (`cross/lab/module`): what it counted, and how it is made to fail.
 
 use crate::verdict::Wrong;
-use nix::{errno::Errno, libc};
+use nix::errno::Errno;
+use nix::libc;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

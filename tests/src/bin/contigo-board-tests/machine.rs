@@ -5,9 +5,12 @@ use crate::setup::VIRT_PCIE;
 use contigo::Port;
 use contigo::names::{DeviceName, Inventory, MemoryName};
 use contigo_boards::DmaKind;
-use contigo_exerciser::{Ground, uio::FoundEngine};
+use contigo_exerciser::Ground;
+use contigo_exerciser::uio::FoundEngine;
 use nix::sys::utsname::uname;
-use std::{ffi::OsStr, fs, path::Path};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
 
 /// Where memory comes from: a name, or a kind that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

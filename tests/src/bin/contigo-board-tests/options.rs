@@ -2,7 +2,9 @@
 
 use crate::soak::Soak;
 use contigo::names::{DeviceName, MemoryName, NameError};
-use std::{env, path::PathBuf, time::Duration};
+use std::env;
+use std::path::PathBuf;
+use std::time::Duration;
 
 pub(crate) const USAGE: &str = "\
 Usage: contigo-board-tests [--json] [--list] [--jobs N] [--seed S] [--memory NAME] [--device NAME]

@@ -3,11 +3,15 @@
 //! address, and where the kernel put a process's pages.
 
 use contigo::{Error, Result};
+use nix::errno::Errno;
+use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
-use nix::{errno::Errno, libc};
+use std::ffi::c_void;
+use std::fs::File;
+use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
 use std::ptr::{self, NonNull};
-use std::{ffi::c_void, fs::File, num::NonZeroUsize, os::unix::fs::FileExt};
 
 /// Mapped pages, which are unmapped when this is dropped. No reference to them is ever made.
 #[derive(Debug)]

@@ -3,13 +3,15 @@
 use crate::checks::{self, KEPT, LOCKED_DOWN, Subject, TAKEN, engine as of_engine, killed, memory};
 use crate::child::{self, Steady};
 use crate::machine::{self, Engine, Memory};
+use crate::options::Options;
 use crate::report::{energy, latency};
 use crate::row::{Name, Row, Status};
 use crate::setup::{self, Place, Reach};
 use crate::verdict::{Seen, Verdict, Wrong};
-use crate::{gemm8, jobs, options::Options, vfio};
+use crate::{gemm8, jobs, vfio};
 use contigo_boards::DmaKind;
-use std::{rc::Rc, time::Instant};
+use std::rc::Rc;
+use std::time::Instant;
 
 /// For one row, in seconds: 10,000 copies by the slowest of the fast engines take half a minute in
 /// an emulator on a busy machine.

@@ -4,11 +4,13 @@
 
 use crate::pages::{Map, READ_WRITE};
 use crate::verdict::{Wrong, must};
+use nix::errno::Errno;
+use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags};
-use nix::{errno::Errno, libc};
+use std::ffi::c_void;
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::{ffi::c_void, ptr};
+use std::ptr;
 
 /// `CONTIGO_INFO_*`, as far as a test asks.
 pub(crate) mod info {

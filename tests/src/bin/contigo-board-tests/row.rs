@@ -4,7 +4,8 @@ use crate::report::{Energy, Latency};
 use crate::verdict::{Seen, Tried, Wrong};
 use contigo::Error;
 use serde::{Deserialize, Serialize, Serializer};
-use std::{borrow::Cow, fmt::Write};
+use std::borrow::Cow;
+use std::fmt::Write;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -56,7 +57,8 @@ pub(crate) struct Row {
 }
 
 mod text {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
 
     pub(super) fn serialize<S: Serializer>(number: &u32, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(number)

@@ -7,13 +7,14 @@
 
 use crate::machine::{Engine, Memory};
 use contigo::drivers::pl330::{PROGRAM_BYTES, Pl330};
+use contigo::drivers::zdma::Zdma;
+use contigo::linux::dev_node::DevNode;
+use contigo::linux::vfio::Interrupt;
 use contigo::names::{Attach, OpenDevice};
-use contigo::{
-    Align, Bus, CpuBuf, Device, Driver, Error, Operand, Port, Queue, Region, Result,
-    drivers::zdma::Zdma, linux::dev_node::DevNode, linux::vfio::Interrupt,
-};
+use contigo::{Align, Bus, CpuBuf, Device, Driver, Error, Operand, Port, Queue, Region, Result};
 use contigo_boards::DmaKind;
-use contigo_exerciser::{Counted, Ground, IrqEvents, Line, uio::ensure_at};
+use contigo_exerciser::uio::ensure_at;
+use contigo_exerciser::{Counted, Ground, IrqEvents, Line};
 use contigo_testkit::edu::{Edu, Unwatched};
 use std::sync::atomic::AtomicU64;
 

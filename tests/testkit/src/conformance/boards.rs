@@ -2,11 +2,9 @@
 #![allow(unsafe_code, reason = "a bus master that is simulated, and its one register")]
 
 use super::{Failure, Harness};
-use contigo::{
-    Backend, DevAddr, Error, Mmio, Port, Result,
-    names::{AnyMemory, DeviceName, MemoryName, OpenDevice},
-    sim::{BusError, Model, OnBoard, Sim, SimBoard, SimBus, SimDevice, SimSpec},
-};
+use contigo::names::{AnyMemory, DeviceName, MemoryName, OpenDevice};
+use contigo::sim::{BusError, Model, OnBoard, Sim, SimBoard, SimBus, SimDevice, SimSpec};
+use contigo::{Backend, DevAddr, Error, Mmio, Port, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The methods of a harness whose bus master is a simulated board's.

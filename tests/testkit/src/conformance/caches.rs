@@ -1,12 +1,11 @@
 //! Checks of the caches: what each side sees of the other, and of its neighbours.
 #![allow(clippy::indexing_slicing, reason = "a check that panics has failed")]
 
-use super::{
-    Failure, Harness, Verdict,
-    rig::{Rig, WAIT, ended, expect, expect_bytes, kept, keyed, on_the_device, scribble},
-};
+use super::rig::{Rig, WAIT, ended, expect, expect_bytes, kept, keyed, on_the_device, scribble};
+use super::{Failure, Harness, Verdict};
 use crate::ensure;
-use contigo::{Error, Region, mem::SyncScope};
+use contigo::mem::SyncScope;
+use contigo::{Error, Region};
 use fastrand::Rng;
 use std::ops::Range;
 

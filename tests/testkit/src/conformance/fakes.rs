@@ -1,30 +1,21 @@
 //! Harnesses on the fakes of the kernel's interfaces.
 #![allow(clippy::panic, reason = "this is how a test fails")]
 
-use super::{
-    Failure, Harness,
-    boards::{OnMemory, Open},
-};
-use crate::{
-    fake_dev_node::{DevNodeConfig, FakeDevNode},
-    fake_dma_heap::{FIRST_FRAME, FakeHeap, HEAP, Pages, page_bytes},
-    fake_u_dma_buf::{Config, FakeUDmaBuf},
-    fake_vfio::{ADDRESS, FakeVfio, Machine},
-};
-use contigo::{
-    Backend as _, Bus, DevAddr, Port, Result,
-    linux::{
-        dev_node::{DevNode, DmaBuf, OwnMemory},
-        memory::{dma_heap::DmaHeap, u_dma_buf::UDmaBuf},
-        vfio::{Vfio, VfioMemory},
-    },
-    mem::SyncScope,
-    sim::BusError,
-};
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU64, Ordering},
-};
+use super::boards::{OnMemory, Open};
+use super::{Failure, Harness};
+use crate::fake_dev_node::{DevNodeConfig, FakeDevNode};
+use crate::fake_dma_heap::{FIRST_FRAME, FakeHeap, HEAP, Pages, page_bytes};
+use crate::fake_u_dma_buf::{Config, FakeUDmaBuf};
+use crate::fake_vfio::{ADDRESS, FakeVfio, Machine};
+use contigo::linux::dev_node::{DevNode, DmaBuf, OwnMemory};
+use contigo::linux::memory::dma_heap::DmaHeap;
+use contigo::linux::memory::u_dma_buf::UDmaBuf;
+use contigo::linux::vfio::{Vfio, VfioMemory};
+use contigo::mem::SyncScope;
+use contigo::sim::BusError;
+use contigo::{Backend as _, Bus, DevAddr, Port, Result};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A port of 32 bits.
 fn port(coherent: bool) -> Port {

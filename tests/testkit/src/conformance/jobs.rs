@@ -1,14 +1,13 @@
 //! Checks of jobs: several operands, chains, many of them, and those that no call waits for.
 #![allow(clippy::indexing_slicing, reason = "a check that panics has failed")]
 
-use super::{
-    Failure, Harness, Verdict,
-    memory::stays,
-    rig::{Rig, WAIT, expect, expect_bytes, kept, keyed, on_the_device, scribble, xor},
-    xor::START_FAILED,
-};
+use super::memory::stays;
+use super::rig::{Rig, WAIT, expect, expect_bytes, kept, keyed, on_the_device, scribble, xor};
+use super::xor::START_FAILED;
+use super::{Failure, Harness, Verdict};
 use crate::ensure;
-use contigo::{Backend, DevBuf, Error, Operand, Region, mem::SyncScope};
+use contigo::mem::SyncScope;
+use contigo::{Backend, DevBuf, Error, Operand, Region};
 use fastrand::Rng;
 use std::{mem, thread};
 

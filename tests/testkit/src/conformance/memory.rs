@@ -1,15 +1,12 @@
 //! Checks of the block itself: where it is, how it is carved, and when it is freed.
 #![allow(unsafe_code, reason = "looks at a block before any region has it")]
 
-use super::{
-    Harness, Verdict, first_of,
-    rig::{Rig, WAIT, expect, on_the_device, scribble},
-};
-use crate::{ensure, mapped::is_mapped};
-use contigo::{
-    Align, Backend, CpuBuf, DevAddr, Error, Region,
-    mem::{Mapping, SyncScope},
-};
+use super::rig::{Rig, WAIT, expect, on_the_device, scribble};
+use super::{Harness, Verdict, first_of};
+use crate::ensure;
+use crate::mapped::is_mapped;
+use contigo::mem::{Mapping, SyncScope};
+use contigo::{Align, Backend, CpuBuf, DevAddr, Error, Region};
 
 /// `mapping` says the same at every call, also after the backend was moved; both of its addresses
 /// are whole lines; two blocks share no byte.

@@ -29,11 +29,9 @@ pub mod mutant;
 pub mod rig;
 pub mod xor;
 
-use contigo::{
-    Backend, DevAddr, Error, JobError, Port, Result,
-    sim::BusError,
-    types::{BaseAddr, Refused},
-};
+use contigo::sim::BusError;
+use contigo::types::{BaseAddr, Refused};
+use contigo::{Backend, DevAddr, Error, JobError, Port, Result};
 use std::fmt;
 
 /// One kind of memory, and a bus master that reaches it.

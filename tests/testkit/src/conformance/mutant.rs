@@ -5,15 +5,11 @@
 )]
 
 use super::{Failure, Harness};
-use contigo::{
-    Backend, DevAddr, Direction, Error, Port, Result, forward,
-    mem::{Mapping, SyncScope},
-    sim::BusError,
-};
-use std::{
-    ops::Range,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use contigo::mem::{Mapping, SyncScope};
+use contigo::sim::BusError;
+use contigo::{Backend, DevAddr, Direction, Error, Port, Result, forward};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,10 @@
 //! Buffers and a queue on one harness, whatever its memory is like.
 
-use super::{Failure, Harness, Verdict, xor::Xor};
+use super::xor::Xor;
+use super::{Failure, Harness, Verdict};
 use crate::ensure;
-use contigo::{
-    Align, CpuBuf, DevBuf, Driver, Limits, Operand, Queue, Region,
-    mem::{Requirements, SyncScope},
-};
+use contigo::mem::{Requirements, SyncScope};
+use contigo::{Align, CpuBuf, DevBuf, Driver, Limits, Operand, Queue, Region};
 use std::time::Duration;
 
 /// The longest wait for a job of the suite.

@@ -3,7 +3,9 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 
 use super::Harness;
-use contigo::{Completion, Driver, Error, OperandSpec, Port, Result, job::exactly, mem::DevSlice};
+use contigo::job::exactly;
+use contigo::mem::DevSlice;
+use contigo::{Completion, Driver, Error, OperandSpec, Port, Result};
 use std::time::Duration;
 
 /// With one operand it works in place, with two it copies, with three it mixes.

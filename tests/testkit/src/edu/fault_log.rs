@@ -10,12 +10,11 @@
 
 use contigo::{Error, Result};
 use nix::errno::Errno;
-use std::{
-    fs::{File, OpenOptions},
-    io::{ErrorKind, Read, Seek, SeekFrom},
-    os::{fd::AsRawFd, unix::fs::OpenOptionsExt},
-    time::{Duration, Instant},
-};
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::{Duration, Instant};
 
 /// A source that reports which accesses the IOMMU refused.
 pub trait FaultWatch {

@@ -20,13 +20,12 @@ pub mod regs;
 
 pub use self::fault_log::{FaultLog, FaultWatch, IommuFault, Unwatched};
 
-use contigo::{
-    Completion, Device, Driver, Error, OperandSpec, Result,
-    hw::{poll_until, wait::poll_every},
-    job::{StopProgram, StopStep, exactly},
-    mem::DevSlice,
-    types::timeout_us,
-};
+use contigo::hw::poll_until;
+use contigo::hw::wait::poll_every;
+use contigo::job::{StopProgram, StopStep, exactly};
+use contigo::mem::DevSlice;
+use contigo::types::timeout_us;
+use contigo::{Completion, Device, Driver, Error, OperandSpec, Result};
 use std::time::Duration;
 
 /// How long `stop` waits: the 100 ms of one transfer, and as much again for an emulator on a busy

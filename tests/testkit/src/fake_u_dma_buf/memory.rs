@@ -2,7 +2,9 @@
 
 use super::Command;
 use contigo::Direction;
-use std::{fs::File, ops::Range, os::unix::fs::FileExt};
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 
 #[derive(Debug)]
 pub(super) struct Memory {

@@ -25,23 +25,18 @@ mod module;
 
 pub use module::{Command, FakeIoctl, Kept, Synced};
 
-use contigo::{
-    Align, Error,
-    linux::memory::u_dma_buf::{
-        UDmaBuf,
-        seam::{DevInfo, Roots},
-    },
-};
+use contigo::linux::memory::u_dma_buf::UDmaBuf;
+use contigo::linux::memory::u_dma_buf::seam::{DevInfo, Roots};
+use contigo::{Align, Error};
 use memory::Memory;
 use module::{Module, lock};
-use std::{
-    fs::{self, File},
-    ops::Range,
-    os::unix::fs::FileExt,
-    path::PathBuf,
-    sync::{Arc, Mutex, atomic::Ordering::SeqCst},
-    time::Duration,
-};
+use std::fs::{self, File};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// The fake's settings; `Default` is a module of today with 64 KiB on a non-coherent ARM SoC.
 #[derive(Clone, Debug)]

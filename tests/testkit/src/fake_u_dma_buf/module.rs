@@ -5,22 +5,18 @@
 //! The module: what its ioctls and its sync files do, what it keeps between calls, and what it
 //! counts.
 
-use super::{Config, memory::Memory};
-use contigo::{
-    Align, Direction,
-    linux::memory::u_dma_buf::seam::{DevInfo, SyncArgs, UDmaBufIoctl},
-};
-use std::{
-    fs,
-    ops::Range,
-    os::fd::{BorrowedFd, IntoRawFd},
-    sync::{
-        Arc, Mutex, MutexGuard,
-        atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
-    },
-    thread::{self, ThreadId},
-    time::Duration,
-};
+use super::Config;
+use super::memory::Memory;
+use contigo::linux::memory::u_dma_buf::seam::{DevInfo, SyncArgs, UDmaBufIoctl};
+use contigo::{Align, Direction};
+use std::fs;
+use std::ops::Range;
+use std::os::fd::{BorrowedFd, IntoRawFd};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 /// Which way an effective sync went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

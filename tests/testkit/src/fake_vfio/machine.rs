@@ -4,11 +4,9 @@
 )]
 //! The settings of the fake's machine, and the events of the log.
 
-use super::{
-    DEVICE, GROUP,
-    abi::Type1Info,
-    iommufd::{IoasIovaRanges, IovaRange},
-};
+use super::abi::Type1Info;
+use super::iommufd::{IoasIovaRanges, IovaRange};
+use super::{DEVICE, GROUP};
 
 pub use super::pci::Kind as PciKind;
 

@@ -17,29 +17,20 @@ mod request;
 mod state;
 pub mod uapi;
 
-pub use self::{
-    iommu::Refused,
-    machine::{Event, Kind, Machine, PciKind, Way},
-};
+pub use self::iommu::Refused;
+pub use self::machine::{Event, Kind, Machine, PciKind, Way};
 
-use self::{request::Request, state::State};
-use contigo::{
-    Error,
-    linux::vfio::seam::{Fd, Function, VfioKernel},
-};
-use nix::{
-    errno::Errno,
-    sys::{
-        ioctl::ioctl_num_type,
-        memfd::{MFdFlags, memfd_create},
-    },
-    unistd::ftruncate,
-};
-use std::{
-    ffi::{CStr, c_int, c_void},
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use self::request::Request;
+use self::state::State;
+use contigo::Error;
+use contigo::linux::vfio::seam::{Fd, Function, VfioKernel};
+use nix::errno::Errno;
+use nix::sys::ioctl::ioctl_num_type;
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::unistd::ftruncate;
+use std::ffi::{CStr, c_int, c_void};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The function that there is.
 pub const ADDRESS: &str = "0000:00:01.0";

@@ -1,18 +1,14 @@
 #![allow(unsafe_code, reason = "an ioctl's argument is a pointer, and its request says to what")]
 //! One ioctl of the runtime, read back from its number and its pointer.
 
-use super::{
-    abi::{
-        self, AttachIommufdPt, BindIommufd, DeviceInfo, GroupStatus, IrqInfo, IrqSet, MapDma,
-        RegionInfo, Type1Info, UnmapDma,
-    },
-    iommufd::{self, IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange},
+use super::abi::{
+    self, AttachIommufdPt, BindIommufd, DeviceInfo, GroupStatus, IrqInfo, IrqSet, MapDma,
+    RegionInfo, Type1Info, UnmapDma,
 };
+use super::iommufd::{self, IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange};
 use nix::sys::ioctl::ioctl_num_type;
-use std::{
-    ffi::{c_int, c_void},
-    ptr, slice,
-};
+use std::ffi::{c_int, c_void};
+use std::{ptr, slice};
 
 /// The requests that this kernel knows.
 pub(super) enum Request<'a> {

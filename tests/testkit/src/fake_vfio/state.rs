@@ -1,14 +1,12 @@
 #![allow(clippy::indexing_slicing, reason = "an index was just found")]
 //! The fake kernel's memory of past calls, and its rules.
 
-use super::{
-    abi::{IrqInfo, IrqSet, RegionInfo},
-    iommu::Iommu,
-    machine::{Event, IOAS, Kind, Machine, REGION_STEP, Way},
-    pci::Pci,
-    request::Request,
-    uapi,
-};
+use super::abi::{IrqInfo, IrqSet, RegionInfo};
+use super::iommu::Iommu;
+use super::machine::{Event, IOAS, Kind, Machine, REGION_STEP, Way};
+use super::pci::Pci;
+use super::request::Request;
+use super::uapi;
 use nix::errno::Errno;
 
 /// The kernel's memory of past calls.

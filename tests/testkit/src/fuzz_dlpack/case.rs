@@ -1,9 +1,7 @@
 //! Which byte is which field.
 
-use contigo::dlpack::{
-    ByteOffset, Contract, DataType, Place,
-    abi::{DlDevice, DlVersion, MAJOR, MINOR, device},
-};
+use contigo::dlpack::abi::{DlDevice, DlVersion, MAJOR, MINOR, device};
+use contigo::dlpack::{ByteOffset, Contract, DataType, Place};
 
 /// Bits of [`Case::switches`].
 pub mod switch {

@@ -2,7 +2,9 @@
 //! their ends, which no region reaches.
 
 use super::{Case, switch};
-use contigo::{Error, dlpack::Place, types::TensorRule};
+use contigo::Error;
+use contigo::dlpack::Place;
+use contigo::types::TensorRule;
 
 /// A tensor as a consumer receives it.
 pub(super) struct Told<'c> {

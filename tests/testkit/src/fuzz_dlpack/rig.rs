@@ -4,25 +4,21 @@
 )]
 //! A region, and the import of one case.
 
-use super::{
-    Case,
-    model::{BEYOND, Told, Verdict, wrong},
-    origin, switch,
-    theirs::Theirs,
+use super::model::{BEYOND, Told, Verdict, wrong};
+use super::theirs::Theirs;
+use super::{Case, origin, switch};
+use contigo::dlpack::abi::{
+    DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlVersion, MAJOR, MINOR, READ_ONLY, device,
 };
-use contigo::{
-    Align, CpuBuf, DevAddr, Error, Pool, Region, Result,
-    dlpack::{
-        DataType, Foreign, Imported, Lendable, Lent, Shape, TensorSpec, TensorTable,
-        abi::{
-            DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlVersion, MAJOR, MINOR,
-            READ_ONLY, device,
-        },
-    },
-    sim::SimBoard,
-    types::{Refused, TensorRule},
+use contigo::dlpack::{
+    DataType, Foreign, Imported, Lendable, Lent, Shape, TensorSpec, TensorTable,
 };
-use std::{cell::RefCell, fmt, ptr, ptr::NonNull};
+use contigo::sim::SimBoard;
+use contigo::types::{Refused, TensorRule};
+use contigo::{Align, CpuBuf, DevAddr, Error, Pool, Region, Result};
+use std::cell::RefCell;
+use std::ptr::NonNull;
+use std::{fmt, ptr};
 
 const REGION_BYTES: usize = 16 << 10;
 const SLOT_BYTES: usize = 4 << 10;

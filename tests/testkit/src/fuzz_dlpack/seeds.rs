@@ -3,13 +3,9 @@
 
 use super::{Case, origin, switch};
 use Want::{NotOurs, Rule, Taken};
-use contigo::{
-    dlpack::{
-        DataType,
-        abi::{DlDevice, DlVersion, device},
-    },
-    types::TensorRule::{self, Size},
-};
+use contigo::dlpack::DataType;
+use contigo::dlpack::abi::{DlDevice, DlVersion, device};
+use contigo::types::TensorRule::{self, Size};
 
 /// The required result of a seed's import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

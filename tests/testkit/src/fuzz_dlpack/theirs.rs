@@ -2,19 +2,13 @@
 //! The framework: its structures, and a deleter that frees and counts.
 
 use super::{Case, switch};
-use contigo::{
-    Result,
-    dlpack::{
-        Foreign,
-        abi::{DlManagedTensor, DlManagedTensorVersioned, DlTensor, MAJOR},
-    },
-};
-use std::{
-    alloc::{Layout, alloc, dealloc},
-    ffi::c_void,
-    mem::offset_of,
-    ptr,
-};
+use contigo::Result;
+use contigo::dlpack::Foreign;
+use contigo::dlpack::abi::{DlManagedTensor, DlManagedTensorVersioned, DlTensor, MAJOR};
+use std::alloc::{Layout, alloc, dealloc};
+use std::ffi::c_void;
+use std::mem::offset_of;
+use std::ptr;
 
 /// A tensor as the case says. Its arrays have no entry too many, and of another major version there
 /// is nothing behind `flags`, so that the sanitizer and Miri see a look too far.

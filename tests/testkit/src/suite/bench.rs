@@ -1,14 +1,11 @@
 //! The board of a run, and what is known of the jobs in flight.
 
 use super::{Kind, Subject, Way};
-use crate::{
-    conformance::{Failure, Verdict},
-    ensure,
-};
-use contigo::{
-    Align, Completion, CpuBuf, DevBuf, Driver, Operand, Pool, Region,
-    sim::{Faults, Model, SimBoard, SimDevice, stream::packet},
-};
+use crate::conformance::{Failure, Verdict};
+use crate::ensure;
+use contigo::sim::stream::packet;
+use contigo::sim::{Faults, Model, SimBoard, SimDevice};
+use contigo::{Align, Completion, CpuBuf, DevBuf, Driver, Operand, Pool, Region};
 use fastrand::Rng;
 use std::ops::Range;
 

@@ -1,22 +1,18 @@
 //! Random jobs under random faults.
 
-use super::{
-    Kind, Subject, Way,
-    bench::{Bench, Job, draw},
-    program::program,
-    sight::all_seen,
-    waits::waits,
-};
-use crate::{
-    conformance::{Failure, Verdict},
-    ensure, fnv,
-};
-use contigo::{
-    Completion, DevBuf, Driver, Error, Pool, Queue,
-    sim::{Faults, SimDevice, Struck},
-};
+use super::bench::{Bench, Job, draw};
+use super::program::program;
+use super::sight::all_seen;
+use super::waits::waits;
+use super::{Kind, Subject, Way};
+use crate::conformance::{Failure, Verdict};
+use crate::{ensure, fnv};
+use contigo::sim::{Faults, SimDevice, Struck};
+use contigo::{Completion, DevBuf, Driver, Error, Pool, Queue};
 use fastrand::Rng;
-use std::{collections::VecDeque, ops::Range, time::Duration};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::time::Duration;
 
 /// How many jobs are in a queue at most. A driver that takes fewer lets the others wait.
 const DEPTH: usize = 8;

@@ -1,14 +1,11 @@
 //! The price of a job, by count.
 
-use super::{
-    Subject, Way,
-    bench::{Bench, draw},
-};
-use crate::{
-    conformance::{Failure, Verdict},
-    ensure,
-};
-use contigo::{Queue, sim::Faults};
+use super::bench::{Bench, draw};
+use super::{Subject, Way};
+use crate::conformance::{Failure, Verdict};
+use crate::ensure;
+use contigo::Queue;
+use contigo::sim::Faults;
 use fastrand::Rng;
 use std::time::Duration;
 

@@ -5,19 +5,13 @@
 //! The stop program of a driver, which the kernel runs when the program that drove the device is
 //! gone: after its success the device accesses no memory.
 
-use super::{
-    Subject, Way,
-    bench::{Bench, draw},
-};
-use crate::{
-    conformance::{Failure, Verdict},
-    ensure,
-};
-use contigo::{
-    Driver, Error, Mmio, Queue, Result, Wait,
-    job::StopProgram,
-    sim::{Faults, Model, SimDevice},
-};
+use super::bench::{Bench, draw};
+use super::{Subject, Way};
+use crate::conformance::{Failure, Verdict};
+use crate::ensure;
+use contigo::job::StopProgram;
+use contigo::sim::{Faults, Model, SimDevice};
+use contigo::{Driver, Error, Mmio, Queue, Result, Wait};
 use fastrand::Rng;
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 //! What a run must have seen to have checked anything.
 
 use super::{Subject, Tally};
-use crate::{conformance::Verdict, ensure};
+use crate::conformance::Verdict;
+use crate::ensure;
 
 /// So many seeds show everything that a core does at all: half of them have each kind of fault, in
 /// every tenth of their jobs or so.

@@ -1,10 +1,9 @@
 //! A driver in one mode, over its model.
 
 use super::Sight;
-use contigo::{
-    CpuBuf, Driver, Error, Port, Result,
-    sim::{Model, SimBoard, SimWindow, stream::StreamCounts},
-};
+use contigo::sim::stream::StreamCounts;
+use contigo::sim::{Model, SimBoard, SimWindow};
+use contigo::{CpuBuf, Driver, Error, Port, Result};
 use contigo_exerciser::Limits;
 
 /// The work of a job.

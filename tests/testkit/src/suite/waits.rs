@@ -5,17 +5,15 @@
 //! - **By its interrupt** each job ends after few waits ([`Subject::waits_most`]). A level
 //!   interrupt that a driver does not acknowledge at first sight ends each later wait at once.
 
-use super::{
-    Subject, Way,
-    bench::{Bench, Job, draw},
-};
-use crate::{
-    conformance::{Failure, Verdict},
-    ensure,
-};
-use contigo::{Queue, sim::Faults};
+use super::bench::{Bench, Job, draw};
+use super::{Subject, Way};
+use crate::conformance::{Failure, Verdict};
+use crate::ensure;
+use contigo::Queue;
+use contigo::sim::Faults;
 use fastrand::Rng;
-use std::{collections::VecDeque, time::Duration};
+use std::collections::VecDeque;
+use std::time::Duration;
 
 /// The most jobs in flight.
 const DEPTH: usize = 8;

@@ -1,7 +1,9 @@
 //! `docs/cores.md`: its lists are the drivers' rows; the rest is written by hand.
 
 use contigo::names::each_row;
-use std::{env, fmt::Write as _, fs, path::Path};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs};
 
 /// The line before the rows, and the one after them.
 const HEAD_ENDS: &str = "|---|---|---|\n";

@@ -1,18 +1,12 @@
 //! Contigo devices by their names: registers, interrupt and memory of one opening.
 
 use super::{POLLED, device, lines, wired};
-use contigo::{
-    Backend as _, Error, Mmio, PhysAddr, Wait,
-    names::{Attach, Inventory, OpenDevice},
-};
-use contigo_testkit::{
-    fake_dev_node::{DevNodeConfig, Event, FakeDevNode},
-    fake_devices::FakeDevices,
-};
-use std::{
-    os::fd::{AsFd, AsRawFd},
-    sync::Arc,
-};
+use contigo::names::{Attach, Inventory, OpenDevice};
+use contigo::{Backend as _, Error, Mmio, PhysAddr, Wait};
+use contigo_testkit::fake_dev_node::{DevNodeConfig, Event, FakeDevNode};
+use contigo_testkit::fake_devices::FakeDevices;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
 
 /// A tree with these contigo devices, each with its node where it has one.
 fn tree(dev_nodes: &[(&str, &str)]) -> FakeDevices {

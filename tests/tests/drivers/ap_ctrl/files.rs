@@ -1,11 +1,9 @@
 //! Files: of the shape that the tools write, cut off at every byte, and damaged at random.
 
 use crate::prelude::cases;
-use contigo::{
-    Direction,
-    design::kernel::{
-        KernelMap, MapBuilder, MapError, MapRule, Name, Protocol, any, header, hwh, json,
-    },
+use contigo::Direction;
+use contigo::design::kernel::{
+    KernelMap, MapBuilder, MapError, MapRule, Name, Protocol, any, header, hwh, json,
 };
 use fastrand::Rng;
 

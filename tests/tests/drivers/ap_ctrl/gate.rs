@@ -2,10 +2,8 @@
 
 use super::*;
 use crate::regs::axi_gate as regs;
-use contigo::{
-    drivers::axi_gate::{AxiGate, Gated, Owed},
-    job::StopProgram,
-};
+use contigo::drivers::axi_gate::{AxiGate, Gated, Owed};
+use contigo::job::StopProgram;
 
 const HELD: Error = Error::WillNotStop { device: "axi_gate", status: 0, waited_us: 10_000 };
 

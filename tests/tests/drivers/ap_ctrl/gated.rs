@@ -2,10 +2,8 @@
 
 use super::*;
 use crate::regs::axi_gate as gate_regs;
-use contigo::{
-    drivers::axi_gate::{AxiGate, Gated, Owed, Part},
-    sim::axi_gate::GatedModel,
-};
+use contigo::drivers::axi_gate::{AxiGate, Gated, Owed, Part};
+use contigo::sim::axi_gate::GatedModel;
 
 type Kernel = fn(&mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError>;
 type GateModel = GatedModel<ApCtrlModel<Kernel>>;

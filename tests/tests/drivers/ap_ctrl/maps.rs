@@ -2,13 +2,9 @@
 
 use super::SCALE;
 use crate::prelude::cases;
-use contigo::{
-    Align, Direction, OperandSpec,
-    design::{
-        Near,
-        kernel::{KernelMap, MapBuilder, MapError, MapRule, Name, Protocol, json},
-    },
-};
+use contigo::design::Near;
+use contigo::design::kernel::{KernelMap, MapBuilder, MapError, MapRule, Name, Protocol, json};
+use contigo::{Align, Direction, OperandSpec};
 
 const ANY: OperandSpec = OperandSpec::in_out();
 

@@ -2,24 +2,18 @@
 //! receives.
 
 use crate::prelude::*;
-use contigo::{
-    drivers::{
-        axi_dma::{AxiDmaConfig, PacketReport, Side as DmaSide},
-        axi_dmac::DmacConfig,
-        axi_mcdma::{McdmaConfig, Way},
-        axi_vdma::{AxiVdmaConfig, Side as VdmaSide},
-        litepcie::{LitepcieConfig, Side as LitepcieSide},
-        msgdma::{MsgdmaConfig, MsgdmaMode},
-    },
-    sim::{
-        axi_dma::{AxiDmaModel, CoreSpec},
-        axi_dmac::{AxiDmacBuild, AxiDmacModel, Side as DmacSide},
-        axi_mcdma::{McdmaModel, McdmaSpec},
-        axi_vdma::{AxiVdmaModel, AxiVdmaSpec},
-        litepcie::{LitepcieModel, LitepcieSpec},
-        msgdma::{MsgdmaBuild, MsgdmaModel},
-    },
-};
+use contigo::drivers::axi_dma::{AxiDmaConfig, PacketReport, Side as DmaSide};
+use contigo::drivers::axi_dmac::DmacConfig;
+use contigo::drivers::axi_mcdma::{McdmaConfig, Way};
+use contigo::drivers::axi_vdma::{AxiVdmaConfig, Side as VdmaSide};
+use contigo::drivers::litepcie::{LitepcieConfig, Side as LitepcieSide};
+use contigo::drivers::msgdma::{MsgdmaConfig, MsgdmaMode};
+use contigo::sim::axi_dma::{AxiDmaModel, CoreSpec};
+use contigo::sim::axi_dmac::{AxiDmacBuild, AxiDmacModel, Side as DmacSide};
+use contigo::sim::axi_mcdma::{McdmaModel, McdmaSpec};
+use contigo::sim::axi_vdma::{AxiVdmaModel, AxiVdmaSpec};
+use contigo::sim::litepcie::{LitepcieModel, LitepcieSpec};
+use contigo::sim::msgdma::{MsgdmaBuild, MsgdmaModel};
 
 /// The packets of the source, and the room for one.
 const PACKET_BYTES: usize = 1024;

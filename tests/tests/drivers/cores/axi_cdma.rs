@@ -8,10 +8,8 @@ mod tail;
 
 use crate::prelude::*;
 use crate::regs::axi_cdma as regs;
-use contigo::{
-    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, Keyhole},
-    sim::axi_cdma::{AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR},
-};
+use contigo::drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, Keyhole};
+use contigo::sim::axi_cdma::{AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR};
 
 /// Any byte.
 const DRE: AxiCdmaConfig = AxiCdmaConfig { dre: true, ..DEFAULT };

@@ -10,11 +10,9 @@ mod side_by_side;
 mod tail;
 
 use crate::prelude::*;
-use contigo::{
-    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, Side},
-    job::CoreChannel,
-    sim::axi_dma::{AxiDmaModel, CoreSpec},
-};
+use contigo::drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, Side};
+use contigo::job::CoreChannel;
+use contigo::sim::axi_dma::{AxiDmaModel, CoreSpec};
 
 const DIRECT: CoreSpec = CoreSpec {
     sg: false,

@@ -5,11 +5,9 @@ mod jobs;
 mod stops;
 
 use crate::prelude::*;
-use contigo::{
-    drivers::axi_dmac::{AxiDmac, DmacConfig, DmacKind, DmacRows},
-    job::Settings,
-    sim::axi_dmac::{AxiDmacBuild, AxiDmacModel, Side},
-};
+use contigo::drivers::axi_dmac::{AxiDmac, DmacConfig, DmacKind, DmacRows};
+use contigo::job::Settings;
+use contigo::sim::axi_dmac::{AxiDmacBuild, AxiDmacModel, Side};
 
 const CONFIG: DmacConfig = DmacConfig {
     burst_bytes: 128,

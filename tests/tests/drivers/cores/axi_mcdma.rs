@@ -9,11 +9,9 @@ mod threads;
 
 use crate::prelude::*;
 use crate::regs::axi_mcdma as regs;
-use contigo::{
-    drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, Way},
-    job::CoreChannel,
-    sim::axi_mcdma::{McdmaModel, McdmaSpec},
-};
+use contigo::drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, Way};
+use contigo::job::CoreChannel;
+use contigo::sim::axi_mcdma::{McdmaModel, McdmaSpec};
 
 /// Its memory ports take any address.
 const DRE: McdmaConfig = McdmaConfig {

@@ -8,10 +8,8 @@ mod starts;
 
 use crate::prelude::*;
 use crate::regs::axi_vdma as regs;
-use contigo::{
-    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side},
-    sim::axi_vdma::{AxiVdmaModel, AxiVdmaSpec},
-};
+use contigo::drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side};
+use contigo::sim::axi_vdma::{AxiVdmaModel, AxiVdmaSpec};
 
 /// 16 lines of 64 bytes.
 const CONFIG: AxiVdmaConfig = AxiVdmaConfig {

@@ -3,10 +3,8 @@
 
 use super::wakes_for_an_end;
 use crate::prelude::*;
-use contigo::{
-    drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side},
-    sim::litepcie::{LitepcieModel, LitepcieSpec, channel},
-};
+use contigo::drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side};
+use contigo::sim::litepcie::{LitepcieModel, LitepcieSpec, channel};
 use std::sync::{Arc, Mutex};
 
 /// Buffers of one packet.

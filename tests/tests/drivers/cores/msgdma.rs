@@ -7,11 +7,9 @@ mod stops;
 
 use crate::prelude::*;
 use crate::regs::msgdma as regs;
-use contigo::{
-    drivers::msgdma::{Msgdma, MsgdmaConfig, MsgdmaMode, MsgdmaTransfer},
-    job::Settings,
-    sim::msgdma::{MsgdmaBuild, MsgdmaModel},
-};
+use contigo::drivers::msgdma::{Msgdma, MsgdmaConfig, MsgdmaMode, MsgdmaTransfer};
+use contigo::job::Settings;
+use contigo::sim::msgdma::{MsgdmaBuild, MsgdmaModel};
 
 const COPY: MsgdmaConfig = MsgdmaConfig {
     mode: MsgdmaMode::Copy,

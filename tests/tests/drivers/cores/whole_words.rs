@@ -3,22 +3,16 @@
 #![allow(unsafe_code, reason = "a master without a driver is a model of the test's")]
 
 use crate::prelude::*;
-use contigo::{
-    drivers::{
-        axi_cdma::AxiCdmaConfig,
-        axi_dma::{AxiDmaConfig, Side},
-        axi_dmac::DmacConfig,
-        axi_mcdma::{McdmaConfig, Way},
-        msgdma::{MsgdmaConfig, MsgdmaTransfer},
-    },
-    sim::{
-        axi_cdma::AxiCdmaModel,
-        axi_dma::{AxiDmaModel, CoreSpec},
-        axi_dmac::{AxiDmacBuild, AxiDmacModel},
-        axi_mcdma::{McdmaModel, McdmaSpec},
-        msgdma::{MsgdmaBuild, MsgdmaModel},
-    },
-};
+use contigo::drivers::axi_cdma::AxiCdmaConfig;
+use contigo::drivers::axi_dma::{AxiDmaConfig, Side};
+use contigo::drivers::axi_dmac::DmacConfig;
+use contigo::drivers::axi_mcdma::{McdmaConfig, Way};
+use contigo::drivers::msgdma::{MsgdmaConfig, MsgdmaTransfer};
+use contigo::sim::axi_cdma::AxiCdmaModel;
+use contigo::sim::axi_dma::{AxiDmaModel, CoreSpec};
+use contigo::sim::axi_dmac::{AxiDmacBuild, AxiDmacModel};
+use contigo::sim::axi_mcdma::{McdmaModel, McdmaSpec};
+use contigo::sim::msgdma::{MsgdmaBuild, MsgdmaModel};
 
 /// In words of 4 bytes 3 are read beside them, in words of 8 bytes 7.
 const ODD_BYTES: usize = 1001;

@@ -1,13 +1,9 @@
 //! Faults, hangs and resets of one controller with several channels at work.
 
-use super::{
-    channels::{CHANNELS, channel, queue},
-    *,
-};
-use std::{
-    array,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use super::channels::{CHANNELS, channel, queue};
+use super::*;
+use std::array;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 #[test]
 fn channel_fault_leaves_others_at_work() {

@@ -1,21 +1,14 @@
 //! Channels of one controller by its name, each taken for a driver from one opening.
 
 use super::{Jobs, LIMIT, copies as job};
-use contigo::{
-    Align, Driver, Error, Queue, Region, Result,
-    job::{AnyCore, AnyDriver, Channels, Parts, Settings, StopProgram},
-    names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, Taken, row},
-};
+use contigo::job::{AnyCore, AnyDriver, Channels, Parts, Settings, StopProgram};
+use contigo::names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, Taken, row};
+use contigo::{Align, Driver, Error, Queue, Region, Result};
 use contigo_testkit::rounds;
-use std::{
-    mem,
-    sync::{
-        OnceLock,
-        atomic::{AtomicU32, Ordering},
-    },
-    thread,
-    time::Duration,
-};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use std::{mem, thread};
 
 const POLLED: Attach = Attach { window: 0, interrupt: false };
 

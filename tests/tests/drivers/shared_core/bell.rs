@@ -1,19 +1,13 @@
 //! The shared interrupt in real time, on a device that has nothing else.
 
-use contigo::{
-    Device, Mmio, Port, Result, Wait, forward,
-    hw::poll_until,
-    job::{Core, CoreChannel},
-    sim::SimBoard,
-};
-use std::{
-    sync::{
-        Condvar, Mutex,
-        atomic::{AtomicU32, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
-};
+use contigo::hw::poll_until;
+use contigo::job::{Core, CoreChannel};
+use contigo::sim::SimBoard;
+use contigo::{Device, Mmio, Port, Result, Wait, forward};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// A device that has only an interrupt, in real time.
 struct Bell {

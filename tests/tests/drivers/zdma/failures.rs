@@ -1,6 +1,7 @@
 //! Jobs that are refused, jobs that fail on the bus, and that the next job works.
 
-use super::{hole::hole, *};
+use super::hole::hole;
+use super::*;
 use contigo_gemm8::SimGemm8;
 
 fn fault(bit: u32) -> Error {

@@ -1,11 +1,10 @@
 //! Memory that is not there, so that a real bus error can be seen.
 
 use super::*;
-use contigo::{
-    Backend, Bus, Direction,
-    mem::{Mapping, SyncScope},
-};
-use std::{ops::Range, ptr::NonNull};
+use contigo::mem::{Mapping, SyncScope};
+use contigo::{Backend, Bus, Direction};
+use std::ops::Range;
+use std::ptr::NonNull;
 
 /// Memory that the CPU sees, at an address of the board's bus where nothing answers.
 struct Hole {

@@ -1,7 +1,8 @@
 //! Several copies in flight: lists of jobs, in order, and what becomes of them where one goes
 //! wrong.
 
-use super::{hole::hole, *};
+use super::hole::hole;
+use super::*;
 use contigo::job::QueueCounts;
 use fastrand::Rng;
 

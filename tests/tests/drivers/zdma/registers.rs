@@ -2,7 +2,9 @@
 //! it.
 
 use super::*;
-use std::{cell::RefCell, collections::VecDeque, rc::Rc};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// The answers of a device's registers, and the writes to them.
 struct Notes {

@@ -1,20 +1,18 @@
 //! The runtime beside a kernel that never ends.
 
 use super::{BEGUN, ENDED, Flag, SOON, Word, forbidden, module, say, shared, spin};
-use crate::{alone, cuda, raw::Raw};
-use contigo::{
-    Align, CpuBuf, Driver, Error, Queue, Region,
-    cuda::{CudaFunction, CudaHost, Gpu, Log},
-};
+use crate::raw::Raw;
+use crate::{alone, cuda};
+use contigo::cuda::{CudaFunction, CudaHost, Gpu, Log};
+use contigo::{Align, CpuBuf, Driver, Error, Queue, Region};
 use contigo_gemm8::cuda::Gemm8Module;
 use contigo_gemm8::{Gemm, Output};
 use contigo_testkit::skipped;
-use std::{
-    ptr::NonNull,
-    sync::{atomic::Ordering, mpsc},
-    thread,
-    time::{Duration, Instant},
-};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 const NAME: &str = "endless_kernel_is_given_up_nothing_waits";
 /// A call that does not wait for the kernel takes microseconds, or a tenth of a second where it

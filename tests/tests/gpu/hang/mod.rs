@@ -9,19 +9,17 @@ mod engine;
 mod spin;
 
 use self::spin::{BEGUN, ENDED, GAVE_UP, PTX};
-use super::{libcuda::cuDeviceGetAttribute, say};
-use contigo::{
-    Align, Backend, OperandSpec,
-    cuda::{CudaFunction, CudaHost, Gpu, Image, Launch, Log, Module, Parameter, Signature},
+use super::libcuda::cuDeviceGetAttribute;
+use super::say;
+use contigo::cuda::{
+    CudaFunction, CudaHost, Gpu, Image, Launch, Log, Module, Parameter, Signature,
 };
-use std::{
-    ffi::c_int,
-    mem,
-    ptr::NonNull,
-    sync::atomic::{AtomicU32, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use contigo::{Align, Backend, OperandSpec};
+use std::ffi::c_int;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use std::{mem, thread};
 
 /// A kernel that was launched has begun by then, and one that may end has ended: either takes
 /// microseconds.

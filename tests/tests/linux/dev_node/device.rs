@@ -1,12 +1,12 @@
 //! A contigo device's registers and its reset: what one file serves.
 
 use super::{on_heap, opened, os};
-use contigo::{Error, Mmio, Region, hw::Wired, linux::Spin};
+use contigo::hw::Wired;
+use contigo::linux::Spin;
+use contigo::{Error, Mmio, Region};
 use contigo_gemm8::Gemm8;
-use contigo_testkit::{
-    fake_dev_node::{DevNodeConfig, Event},
-    fake_dma_heap::HEAP,
-};
+use contigo_testkit::fake_dev_node::{DevNodeConfig, Event};
+use contigo_testkit::fake_dma_heap::HEAP;
 use nix::libc;
 
 fn config() -> DevNodeConfig {

@@ -5,13 +5,13 @@
 mod program;
 
 use super::plain;
-use contigo::{
-    Queue, Region,
-    drivers::zdma::Zdma,
-    hw::Wired,
-    sim::{SimBoard, SimDevice, zdma::ZdmaModel},
-};
-use std::{thread, time::Duration};
+use contigo::drivers::zdma::Zdma;
+use contigo::hw::Wired;
+use contigo::sim::zdma::ZdmaModel;
+use contigo::sim::{SimBoard, SimDevice};
+use contigo::{Queue, Region};
+use std::thread;
+use std::time::Duration;
 
 #[test]
 fn event_loop_of_the_guide_takes_every_end() {

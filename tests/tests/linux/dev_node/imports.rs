@@ -1,21 +1,16 @@
 //! Foreign dma-bufs, imported for a contigo device.
 
 use super::{HP0, on_heap, opened, os, plain};
-use contigo::{
-    Align, Backend as _, Direction, Error, Region,
-    linux::dev_node::{DevNode, DmaBuf},
-};
-use contigo_testkit::{fake_dev_node::DevNodeConfig, fake_dma_heap::HEAP};
-use nix::{
-    libc,
-    sys::memfd::{MFdFlags, memfd_create},
-    unistd::ftruncate,
-};
-use std::{
-    fs::File,
-    os::fd::{AsFd, AsRawFd, OwnedFd},
-    time::Duration,
-};
+use contigo::linux::dev_node::{DevNode, DmaBuf};
+use contigo::{Align, Backend as _, Direction, Error, Region};
+use contigo_testkit::fake_dev_node::DevNodeConfig;
+use contigo_testkit::fake_dma_heap::HEAP;
+use nix::libc;
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::unistd::ftruncate;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
 
 pub(super) fn buffer(len_bytes: usize) -> OwnedFd {
     let fd = memfd_create("camera", MFdFlags::MFD_CLOEXEC).unwrap();

@@ -1,18 +1,15 @@
 //! A contigo device's interrupts: masked when they come, and waited for in one call.
 
 use super::{opened, os};
-use contigo::{Error, Wait, linux::dev_node::DevNode};
+use contigo::linux::dev_node::DevNode;
+use contigo::{Error, Wait};
 use contigo_testkit::fake_dev_node::{DevNodeConfig, Event, FakeDevNode};
-use nix::{
-    libc,
-    poll::{PollFd, PollFlags, PollTimeout, poll},
-};
-use std::{
-    os::fd::{AsFd, AsRawFd as _},
-    sync::mpsc,
-    thread,
-    time::{Duration, Instant},
-};
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::os::fd::{AsFd, AsRawFd as _};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// No test here waits so long, unless an interrupt is lost.
 const LONG: Duration = Duration::from_secs(30);

@@ -1,24 +1,20 @@
 //! A device's memory, of its own or imported: syncs, refusals with their cure, an export, and what
 //! is given back.
 
-use super::{
-    HP0, bytes_of,
-    imports::{buffer, import},
-    on_heap, opened, os, plain, synced,
-};
-use contigo::{
-    Align, Backend, Direction, Error, Port, Region,
-    job::{StopProgram, StopStep},
-    linux::dev_node::DevNode,
-    mem::SyncScope,
-};
-use contigo_testkit::{
-    direct::DirectSync as _,
-    fake_dev_node::{DevNodeConfig, Event, FakeDevNode},
-    fake_dma_heap::{HEAP, page_bytes},
-};
+use super::imports::{buffer, import};
+use super::{HP0, bytes_of, on_heap, opened, os, plain, synced};
+use contigo::job::{StopProgram, StopStep};
+use contigo::linux::dev_node::DevNode;
+use contigo::mem::SyncScope;
+use contigo::{Align, Backend, Direction, Error, Port, Region};
+use contigo_testkit::direct::DirectSync as _;
+use contigo_testkit::fake_dev_node::{DevNodeConfig, Event, FakeDevNode};
+use contigo_testkit::fake_dma_heap::{HEAP, page_bytes};
 use nix::libc;
-use std::{fs::File, ops::Range, os::fd::AsFd as _, os::unix::fs::FileExt as _};
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileExt as _;
 
 /// Its device writes whole lines, so a sync names whole lines; an imported block's exporter knows
 /// no ranges.

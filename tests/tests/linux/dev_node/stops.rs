@@ -4,28 +4,21 @@
 
 use super::{os, plain};
 use crate::driver_regs::{axi_dma, pl330, zdma};
-use contigo::{
-    Align, Driver as _, Error, Mmio, Queue, Region, Wait,
-    drivers::{
-        axi_dma::{AxiDmaConfig, Side},
-        pl330::{PROGRAM_BYTES, Pl330, Pl330Config},
-    },
-    job::{StopProgram, StopStep},
-    linux::dev_node::seam::Step,
-    sim::{
-        SimBoard, SimDevice, SimSpec,
-        axi_dma::{AxiDmaModel, CoreSpec},
-        pl330::Pl330Model,
-        stream::SourceConfig,
-        zdma::ZdmaModel,
-    },
-};
+use contigo::drivers::axi_dma::{AxiDmaConfig, Side};
+use contigo::drivers::pl330::{PROGRAM_BYTES, Pl330, Pl330Config};
+use contigo::job::{StopProgram, StopStep};
+use contigo::linux::dev_node::seam::Step;
+use contigo::sim::axi_dma::{AxiDmaModel, CoreSpec};
+use contigo::sim::pl330::Pl330Model;
+use contigo::sim::stream::SourceConfig;
+use contigo::sim::zdma::ZdmaModel;
+use contigo::sim::{SimBoard, SimDevice, SimSpec};
+use contigo::{Align, Driver as _, Error, Mmio, Queue, Region, Wait};
 use contigo_gemm8::{Gemm8, SimGemm8, regs as gemm8};
-use contigo_testkit::{
-    conformance::{boards::OnSim, xor::Xor},
-    fake_dev_node::{Event, FakeDevNode},
-    lent::Lent,
-};
+use contigo_testkit::conformance::boards::OnSim;
+use contigo_testkit::conformance::xor::Xor;
+use contigo_testkit::fake_dev_node::{Event, FakeDevNode};
+use contigo_testkit::lent::Lent;
 use nix::libc;
 use std::cell::Cell;
 

@@ -1,15 +1,12 @@
 //! Names, files and numbers that are refused when a block is opened.
 
 use super::{BLOCK, fake, old};
-use contigo::{
-    Error,
-    linux::memory::{
-        UDmaBuf,
-        u_dma_buf::seam::{DevInfo, RealIoctl, Roots},
-    },
-};
+use contigo::Error;
+use contigo::linux::memory::UDmaBuf;
+use contigo::linux::memory::u_dma_buf::seam::{DevInfo, RealIoctl, Roots};
 use contigo_testkit::fake_u_dma_buf::{Config, FakeUDmaBuf};
-use std::{fs, sync::Arc};
+use std::fs;
+use std::sync::Arc;
 
 #[test]
 fn a_block_is_opened_once_at_a_time() {

@@ -1,12 +1,12 @@
 //! Syncs: their ranges and directions, two threads, signals, and a module that goes away.
 
 use super::{BLOCK, fake, old, synced};
-use contigo::{Backend, Direction, Error, mem::SyncScope};
-use contigo_testkit::{
-    direct::DirectSync as _,
-    fake_u_dma_buf::{Command, Config, FakeUDmaBuf, Kept},
-};
-use std::{fs, thread, time::Duration};
+use contigo::mem::SyncScope;
+use contigo::{Backend, Direction, Error};
+use contigo_testkit::direct::DirectSync as _;
+use contigo_testkit::fake_u_dma_buf::{Command, Config, FakeUDmaBuf, Kept};
+use std::time::Duration;
+use std::{fs, thread};
 
 #[test]
 fn coherent_memory_is_never_synced() {

@@ -1,13 +1,11 @@
 //! A block says what its module says, in every version of the module.
 
 use super::{BLOCK, cpu_write, fake, old, synced};
-use contigo::{
-    Align, Backend, Bus, Direction, Error, PhysAddr, Region, mem::SyncScope, types::BaseAddr,
-};
-use contigo_testkit::{
-    direct::DirectSync as _,
-    fake_u_dma_buf::{Command, Config, FakeUDmaBuf},
-};
+use contigo::mem::SyncScope;
+use contigo::types::BaseAddr;
+use contigo::{Align, Backend, Bus, Direction, Error, PhysAddr, Region};
+use contigo_testkit::direct::DirectSync as _;
+use contigo_testkit::fake_u_dma_buf::{Command, Config, FakeUDmaBuf};
 use std::fs;
 
 #[test]

@@ -1,7 +1,9 @@
 //! Nodes behind a translation: their addresses are bus addresses, and are not taken for others.
 
 use super::old;
-use contigo::{Backend, DevAddr, Error, PhysAddr, linux::memory::UDmaBuf, types::BaseAddr};
+use contigo::linux::memory::UDmaBuf;
+use contigo::types::BaseAddr;
+use contigo::{Backend, DevAddr, Error, PhysAddr};
 use contigo_testkit::fake_u_dma_buf::{Config, FakeUDmaBuf};
 use std::fs;
 

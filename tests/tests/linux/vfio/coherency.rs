@@ -1,7 +1,8 @@
 //! Who keeps the caches in step, by what the kernel, the IOMMU and the function say.
 
 use super::{open, opened, refused, unsuitable};
-use contigo::{Backend, Error, mem::SyncScope};
+use contigo::mem::SyncScope;
+use contigo::{Backend, Error};
 use contigo_testkit::fake_vfio::{FakeVfio, Machine, PciKind, Way};
 use nix::errno::Errno;
 

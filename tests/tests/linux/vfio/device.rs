@@ -1,13 +1,14 @@
 //! Registers, interrupts, bus mastering.
 
 use super::{opened, refused, unsuitable};
-use contigo::{
-    Device, Error, Mmio, Wait,
-    linux::vfio::{Interrupt, Vfio, VfioDevice},
-};
-use contigo_testkit::fake_vfio::{Event, FakeVfio, Machine, Way, uapi::MSI};
+use contigo::linux::vfio::{Interrupt, Vfio, VfioDevice};
+use contigo::{Device, Error, Mmio, Wait};
+use contigo_testkit::fake_vfio::uapi::MSI;
+use contigo_testkit::fake_vfio::{Event, FakeVfio, Machine, Way};
 use nix::errno::Errno;
-use std::{cell::Cell, mem, thread, time::Duration};
+use std::cell::Cell;
+use std::time::Duration;
+use std::{mem, thread};
 
 fn open(vfio: &Vfio, interrupt: Interrupt) -> Result<VfioDevice, Error> {
     VfioDevice::open(vfio, 0, interrupt)

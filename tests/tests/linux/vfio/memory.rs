@@ -1,15 +1,14 @@
 //! Memory: mapped, unmapped, revoked, leaked.
 
 use super::{opened, unsuitable};
-use contigo::{
-    Align, Backend, Bus, DevAddr, Error, PhysAddr, Region, linux::vfio::VfioMemory, types::BaseAddr,
-};
-use contigo_testkit::{
-    emulated,
-    fake_vfio::{Event, Machine, Refused, Way},
-    mapped::is_mapped,
-};
-use nix::{errno::Errno, libc};
+use contigo::linux::vfio::VfioMemory;
+use contigo::types::BaseAddr;
+use contigo::{Align, Backend, Bus, DevAddr, Error, PhysAddr, Region};
+use contigo_testkit::emulated;
+use contigo_testkit::fake_vfio::{Event, Machine, Refused, Way};
+use contigo_testkit::mapped::is_mapped;
+use nix::errno::Errno;
+use nix::libc;
 use std::fs;
 
 /// Both ways, and the call that unmaps there.

@@ -1,9 +1,12 @@
 //! Opening: by which files, what is refused, and that nothing stays open.
 
 use super::{open, opened, refused, unsuitable};
-use contigo::{Bus, Error, Region, linux::vfio::Vfio, types::BaseAddr};
+use contigo::linux::vfio::Vfio;
+use contigo::types::BaseAddr;
+use contigo::{Bus, Error, Region};
 use contigo_testkit::fake_vfio::{Event, FakeVfio, GROUP, Kind, Machine, Way};
-use nix::{errno::Errno, libc};
+use nix::errno::Errno;
+use nix::libc;
 use std::sync::Arc;
 
 #[test]

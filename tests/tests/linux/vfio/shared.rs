@@ -1,16 +1,12 @@
 //! A device behind an IOMMU that several drivers share: the core that they have is notified of the
 //! device's reset from outside.
 
-use contigo::{
-    Error, Result,
-    job::{AnyCore, AnyDriver, Channels, Core, Parts, Settings},
-    names::{AnyDevice, Attach, DeviceName, DriverRow},
-};
+use contigo::job::{AnyCore, AnyDriver, Channels, Core, Parts, Settings};
+use contigo::names::{AnyDevice, Attach, DeviceName, DriverRow};
+use contigo::{Error, Result};
 use contigo_testkit::fake_vfio::{ADDRESS, Event, FakeVfio, Machine};
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How often the core was asked for a reset.
 static HEARD: AtomicU32 = AtomicU32::new(0);

@@ -1,13 +1,9 @@
 //! A kernel of HLS that copies, by both protocols.
 
-use contigo::{
-    CpuBuf, Driver, Error, OperandSpec, Result,
-    design::kernel::{KernelMap, Protocol},
-    sim::{
-        BusError, SimWindow,
-        ap_ctrl::{ApCtrlModel, KernelCall, KernelFn},
-    },
-};
+use contigo::design::kernel::{KernelMap, Protocol};
+use contigo::sim::ap_ctrl::{ApCtrlModel, KernelCall, KernelFn};
+use contigo::sim::{BusError, SimWindow};
+use contigo::{CpuBuf, Driver, Error, OperandSpec, Result};
 use contigo_testkit::suite::{Kind, Sight, Subject};
 use std::time::Duration;
 

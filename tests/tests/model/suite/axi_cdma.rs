@@ -2,14 +2,10 @@
 //! several ways.
 
 use super::See;
-use contigo::{
-    CpuBuf, Driver, Error, Result,
-    drivers::axi_cdma::AxiCdmaConfig,
-    sim::{
-        SimWindow,
-        axi_cdma::{AxiCdmaModel, AxiCdmaSpec},
-    },
-};
+use contigo::drivers::axi_cdma::AxiCdmaConfig;
+use contigo::sim::SimWindow;
+use contigo::sim::axi_cdma::{AxiCdmaModel, AxiCdmaSpec};
+use contigo::{CpuBuf, Driver, Error, Result};
 use contigo_exerciser::Limits;
 use contigo_testkit::suite::{Kind, Sight, Subject};
 

@@ -1,15 +1,11 @@
 //! AXI DMA: each channel, and both as one, in both modes.
 
 use super::See;
-use contigo::{
-    CpuBuf, Driver, Error, Result,
-    drivers::axi_dma::{AxiDmaConfig, Side},
-    sim::{
-        SimWindow,
-        axi_dma::{AxiDmaModel, CoreSpec},
-        stream::{SourceConfig, StreamConfig, StreamCounts},
-    },
-};
+use contigo::drivers::axi_dma::{AxiDmaConfig, Side};
+use contigo::sim::SimWindow;
+use contigo::sim::axi_dma::{AxiDmaModel, CoreSpec};
+use contigo::sim::stream::{SourceConfig, StreamConfig, StreamCounts};
+use contigo::{CpuBuf, Driver, Error, Result};
 use contigo_exerciser::Limits;
 use contigo_testkit::suite::{Kind, Sight, Subject};
 

@@ -1,15 +1,11 @@
 //! The AXI DMAC: copies in registers and by lists, packets out and in, with a word of 64 bits.
 
 use super::See;
-use contigo::{
-    CpuBuf, Driver, Error, Result,
-    drivers::axi_dmac::{DmacConfig, DmacRows},
-    sim::{
-        SimWindow,
-        axi_dmac::{AxiDmacBuild, AxiDmacModel, Side},
-        stream::{SourceConfig, StreamConfig, StreamCounts},
-    },
-};
+use contigo::drivers::axi_dmac::{DmacConfig, DmacRows};
+use contigo::sim::SimWindow;
+use contigo::sim::axi_dmac::{AxiDmacBuild, AxiDmacModel, Side};
+use contigo::sim::stream::{SourceConfig, StreamConfig, StreamCounts};
+use contigo::{CpuBuf, Driver, Error, Result};
 use contigo_exerciser::Limits;
 use contigo_testkit::suite::{Kind, Sight, Subject};
 

@@ -1,15 +1,11 @@
 //! AXI MCDMA: a channel of each direction, alone and as one of several, with DRE and without.
 
 use super::See;
-use contigo::{
-    CpuBuf, Driver, Error, Result,
-    drivers::axi_mcdma::{McdmaConfig, Way},
-    sim::{
-        SimWindow,
-        axi_mcdma::{McdmaModel, McdmaSpec},
-        stream::{SourceConfig, StreamConfig, StreamCounts},
-    },
-};
+use contigo::drivers::axi_mcdma::{McdmaConfig, Way};
+use contigo::sim::SimWindow;
+use contigo::sim::axi_mcdma::{McdmaModel, McdmaSpec};
+use contigo::sim::stream::{SourceConfig, StreamConfig, StreamCounts};
+use contigo::{CpuBuf, Driver, Error, Result};
 use contigo_exerciser::Limits;
 use contigo_testkit::suite::{Kind, Sight, Subject};
 

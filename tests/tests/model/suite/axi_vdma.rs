@@ -1,15 +1,11 @@
 //! AXI VDMA: each channel, with narrow and wide addresses.
 
 use super::See;
-use contigo::{
-    CpuBuf, Driver, Error, Result,
-    drivers::axi_vdma::{AxiVdmaConfig, Side},
-    sim::{
-        SimWindow,
-        axi_vdma::{AxiVdmaModel, AxiVdmaSpec},
-        stream::{SourceConfig, StreamConfig, StreamCounts},
-    },
-};
+use contigo::drivers::axi_vdma::{AxiVdmaConfig, Side};
+use contigo::sim::SimWindow;
+use contigo::sim::axi_vdma::{AxiVdmaModel, AxiVdmaSpec};
+use contigo::sim::stream::{SourceConfig, StreamConfig, StreamCounts};
+use contigo::{CpuBuf, Driver, Error, Result};
 use contigo_exerciser::Limits;
 use contigo_testkit::suite::{Kind, Sight, Subject};
 

@@ -1,15 +1,11 @@
 //! LitePCIe's DMA: the reader, the writer, and both with the loopback between them.
 
 use super::See;
-use contigo::{
-    CpuBuf, Driver, Error, Result,
-    drivers::litepcie::{LitepcieConfig, Side},
-    sim::{
-        SimWindow,
-        litepcie::{LitepcieModel, LitepcieSpec},
-        stream::{SourceConfig, StreamConfig, StreamCounts},
-    },
-};
+use contigo::drivers::litepcie::{LitepcieConfig, Side};
+use contigo::sim::SimWindow;
+use contigo::sim::litepcie::{LitepcieModel, LitepcieSpec};
+use contigo::sim::stream::{SourceConfig, StreamConfig, StreamCounts};
+use contigo::{CpuBuf, Driver, Error, Result};
 use contigo_exerciser::Limits;
 use contigo_testkit::suite::{Kind, Sight, Subject};
 

@@ -2,15 +2,11 @@
 //! out and in.
 
 use super::See;
-use contigo::{
-    CpuBuf, Driver, Error, Result,
-    drivers::msgdma::{MsgdmaConfig, MsgdmaMode, MsgdmaTransfer},
-    sim::{
-        SimWindow,
-        msgdma::{MsgdmaBuild, MsgdmaModel},
-        stream::{SourceConfig, StreamConfig, StreamCounts},
-    },
-};
+use contigo::drivers::msgdma::{MsgdmaConfig, MsgdmaMode, MsgdmaTransfer};
+use contigo::sim::SimWindow;
+use contigo::sim::msgdma::{MsgdmaBuild, MsgdmaModel};
+use contigo::sim::stream::{SourceConfig, StreamConfig, StreamCounts};
+use contigo::{CpuBuf, Driver, Error, Result};
 use contigo_exerciser::Limits;
 use contigo_testkit::suite::{Kind, Sight, Subject};
 

@@ -1,11 +1,11 @@
 //! The table of `docs/measured.md`: the price of a job of each driver, by count.
 
 use super::{See, each_driver};
-use contigo_testkit::{
-    skipped,
-    suite::{Price, Subject, Way, per_packet},
-};
-use std::{env, fmt::Write as _, fs, path::Path};
+use contigo_testkit::skipped;
+use contigo_testkit::suite::{Price, Subject, Way, per_packet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs};
 
 /// The lines of the page around the table.
 const BEGIN: &str = "<!-- The counts: tests/tests/model/suite/page.rs writes them. -->\n";

@@ -1,13 +1,9 @@
 //! The PL330.
 
-use contigo::{
-    CpuBuf, Driver, Error, Result,
-    drivers::pl330::PROGRAM_BYTES,
-    sim::{
-        SimWindow,
-        pl330::{Pl330Model, Pl330Spec},
-    },
-};
+use contigo::drivers::pl330::PROGRAM_BYTES;
+use contigo::sim::SimWindow;
+use contigo::sim::pl330::{Pl330Model, Pl330Spec};
+use contigo::{CpuBuf, Driver, Error, Result};
 use contigo_testkit::suite::{Kind, Sight, Subject};
 
 /// Copies by programs of the default controller.

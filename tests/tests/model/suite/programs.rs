@@ -1,11 +1,9 @@
 //! Each driver and mode has a stop program that the kernel takes.
 
 use super::{See, each_driver};
-use contigo::{
-    Align, Driver as _, Region,
-    job::{StopProgram, StopStep},
-    sim::{SimBoard, SimDevice},
-};
+use contigo::job::{StopProgram, StopStep};
+use contigo::sim::{SimBoard, SimDevice};
+use contigo::{Align, Driver as _, Region};
 use contigo_testkit::suite::{Subject, Way};
 
 /// No register tells that a reader's requests were answered, nor that writes which were overtaken

@@ -2,12 +2,13 @@
 //! job's. A row for each driver and mode.
 
 use super::{See, each_driver, pl330};
-use contigo::{
-    Align, Driver, Error, Pool, Queue, Region, Result,
-    sim::{Faults, SimBoard, SimDevice},
-};
+use contigo::sim::{Faults, SimBoard, SimDevice};
+use contigo::{Align, Driver, Error, Pool, Queue, Region, Result};
 use contigo_testkit::suite::{Kind, SLOT_BYTES, Subject, Way};
-use std::{collections::BTreeSet, fs, path::Path, time::Duration};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_millis(20);
 /// All jobs but those that hang have ended or failed by then.

@@ -1,10 +1,9 @@
 //! ZDMA, in both modes.
 
 use super::See;
-use contigo::{
-    CpuBuf, Driver, Error, Result,
-    sim::{SimWindow, zdma::ZdmaModel},
-};
+use contigo::sim::SimWindow;
+use contigo::sim::zdma::ZdmaModel;
+use contigo::{CpuBuf, Driver, Error, Result};
 use contigo_testkit::suite::{Kind, Subject};
 
 /// With so many bytes of descriptors; 0: in registers.

@@ -1,19 +1,14 @@
 //! Slots and deleters: a deleter that comes late, twice, or on another thread.
 
 use super::{data, delete, memory, spec};
-use contigo::{
-    Align, Backend, CpuBuf, Direction, Error, Region,
-    dlpack::{Lendable, Lent, TensorTable, abi::DlManagedTensorVersioned},
-    sim::{Sim, SimBoard},
-    types::Refused,
-};
-use std::{
-    ptr::NonNull,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use contigo::dlpack::abi::DlManagedTensorVersioned;
+use contigo::dlpack::{Lendable, Lent, TensorTable};
+use contigo::sim::{Sim, SimBoard};
+use contigo::types::Refused;
+use contigo::{Align, Backend, CpuBuf, Direction, Error, Region};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A page of `region` that is lent, and its tensor.
 fn page(

@@ -1,16 +1,13 @@
 //! The inputs that a fuzzer found worth keeping, and those that people thought of, imported again;
 //! and the inputs near them. `tests/fuzz/` has the fuzzer.
 
-use contigo::{Error, types::TensorRule};
-use contigo_testkit::{
-    emulated,
-    fuzz_dlpack::{Case, Outcome, Rig, Want, seeds},
-};
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use contigo::Error;
+use contigo::types::TensorRule;
+use contigo_testkit::emulated;
+use contigo_testkit::fuzz_dlpack::{Case, Outcome, Rig, Want, seeds};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// The rules that can refuse an import: all of `TensorRule` except for `Flags`, which belongs to
 /// the lender, and `Address`, which 64 bits cannot break.

@@ -1,11 +1,10 @@
 //! Tensors of frameworks: memory of ours is imported, memory of others is refused or copied.
 
-use super::{data, delete, import, memory, spec, tensors::Theirs};
-use contigo::{
-    Align, Error, Region,
-    dlpack::{Contract, Foreign, Imported, TensorTable},
-    sim::SimBoard,
-};
+use super::tensors::Theirs;
+use super::{data, delete, import, memory, spec};
+use contigo::dlpack::{Contract, Foreign, Imported, TensorTable};
+use contigo::sim::SimBoard;
+use contigo::{Align, Error, Region};
 
 #[test]
 fn copied_bytes_are_counted() {

@@ -1,13 +1,12 @@
 //! Specs that are refused, and a shape at an odd address. The seeds in `contigo_testkit` break every
 //! rule of an import, and have the unusual tensors that are right.
 
-use super::{data, delete, memory, spec, tensors::Theirs};
-use contigo::{
-    Align, Error, Region,
-    dlpack::{Contract, DataType, Foreign, Shape, TensorSpec, TensorTable},
-    sim::SimBoard,
-    types::TensorRule,
-};
+use super::tensors::Theirs;
+use super::{data, delete, memory, spec};
+use contigo::dlpack::{Contract, DataType, Foreign, Shape, TensorSpec, TensorTable};
+use contigo::sim::SimBoard;
+use contigo::types::TensorRule;
+use contigo::{Align, Error, Region};
 
 const fn wrong(rule: TensorRule, found: u64, need: u64) -> Error {
     Error::Tensor { rule, found, need }

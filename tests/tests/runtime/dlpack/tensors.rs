@@ -1,13 +1,9 @@
 //! A tensor as a framework would make it, which counts its deleter's calls.
 
-use contigo::dlpack::{
-    DataType,
-    abi::{DlDevice, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR},
-};
-use std::{
-    ptr,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use contigo::dlpack::DataType;
+use contigo::dlpack::abi::{DlDevice, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR};
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A framework's tensor: it owns its shape, as a framework does, behind raw pointers.
 pub(crate) struct Theirs {

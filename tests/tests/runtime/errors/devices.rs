@@ -1,15 +1,13 @@
 //! Devices that are not there or are not what they should be, by their registers and by their
 //! names.
 
-use contigo::{
-    Align, Error, Region,
-    design::kernel,
-    hw::{MmioWindow, Wired},
-    job::{Parts, Settings},
-    linux::Spin,
-    names::{Attach, DeviceName, GpuKind, MemoryName, provide, row},
-    sim::SimBoard,
-};
+use contigo::design::kernel;
+use contigo::hw::{MmioWindow, Wired};
+use contigo::job::{Parts, Settings};
+use contigo::linux::Spin;
+use contigo::names::{Attach, DeviceName, GpuKind, MemoryName, provide, row};
+use contigo::sim::SimBoard;
+use contigo::{Align, Error, Region};
 use contigo_gemm8::{Gemm8, regs};
 use std::ptr::NonNull;
 

@@ -2,12 +2,10 @@
 
 use super::Watched;
 use crate::gemm::{GEMM, LIMIT, SLOT, operands, queue, region};
-use contigo::{
-    Align, CpuBuf, Error, PhysAddr, Port, Region,
-    mem::SyncScope,
-    sim::{SimBoard, SimSpec},
-    types::BaseAddr,
-};
+use contigo::mem::SyncScope;
+use contigo::sim::{SimBoard, SimSpec};
+use contigo::types::BaseAddr;
+use contigo::{Align, CpuBuf, Error, PhysAddr, Port, Region};
 use contigo_gemm8::SimGemm8;
 use std::sync::atomic::Ordering;
 

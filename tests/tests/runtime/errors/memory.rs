@@ -1,16 +1,14 @@
 //! Blocks that a region refuses, and what regions, buffers and pools refuse.
 
 use super::Watched;
+use contigo::mem::{Requirements, Segment, SyncScope};
+use contigo::sim::{SimBoard, SimSpec};
+use contigo::types::BaseAddr;
 use contigo::{
     Align, Backend, Bus, CpuBuf, DevAddr, Error, Limits, PhysAddr, Port, Region, Result, forward,
-    mem::{Requirements, Segment, SyncScope},
-    sim::{SimBoard, SimSpec},
-    types::BaseAddr,
 };
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Where the bad blocks lie: a multiple of 256, and not of much more.
 const BASE: u64 = 0x2000_0100;

@@ -1,7 +1,8 @@
 //! `docs/errors.md`: its lists are the table of errors; the rest is written by hand.
 
 use contigo::{Error, ErrorKind};
-use std::{env, fs, path::Path};
+use std::path::Path;
+use std::{env, fs};
 
 /// The line before the rows.
 const HEAD_ENDS: &str = "|---|---|---|---|---|\n";

@@ -2,13 +2,13 @@
 //! anything is done.
 
 use super::{Rig, Shared, ends};
-use contigo::{
-    Completion, Error, Queue, Result, Stream, Wait,
-    hw::{poll_every, poll_until},
-    job::queue_bytes,
-    types::{MAX_TIMEOUT, timeout_us},
-};
-use std::{cell::Cell, mem::MaybeUninit, time::Duration};
+use contigo::hw::{poll_every, poll_until};
+use contigo::job::queue_bytes;
+use contigo::types::{MAX_TIMEOUT, timeout_us};
+use contigo::{Completion, Error, Queue, Result, Stream, Wait};
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::time::Duration;
 
 const NS: Duration = Duration::from_nanos(1);
 /// No wait, the shortest, one that is no whole number of microseconds, and the longest, with their

@@ -2,10 +2,8 @@
 
 use super::{FAULT, Rig, STUCK, at, ends, look, taken_back};
 use contigo::{Completion, Error};
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    time::Duration,
-};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 #[test]
 fn jobs_wait_for_the_device_in_their_order() {

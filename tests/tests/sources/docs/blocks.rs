@@ -6,7 +6,8 @@
 //! `cross/tests/overlays.rs` or here.
 
 use super::markdown::{Block, Page, dedent, files, pages, root};
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
 /// Where a block of each language may be from.
 const SOURCES: [(&str, &str, &[&str]); 4] = [

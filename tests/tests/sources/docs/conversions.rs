@@ -2,15 +2,15 @@
 //! `?` in programs that answer with one type of error. `docs/errors.md` says which errors become
 //! which.
 
-use contigo::{
-    Error, Queue, Region,
-    design::{Design, kernel},
-    drivers::ap_ctrl::ApCtrl,
-    job::AnyDriver,
-    names::{Attach, DeviceName, MemoryName},
-    sim::{SimBoard, SimDevice, zdma::ZdmaModel},
-};
-use std::{error, fs, io, time::Duration};
+use contigo::design::{Design, kernel};
+use contigo::drivers::ap_ctrl::ApCtrl;
+use contigo::job::AnyDriver;
+use contigo::names::{Attach, DeviceName, MemoryName};
+use contigo::sim::zdma::ZdmaModel;
+use contigo::sim::{SimBoard, SimDevice};
+use contigo::{Error, Queue, Region};
+use std::time::Duration;
+use std::{error, fs, io};
 
 const MAP: &[u8] = include_bytes!("../../../../docs/examples/copy.json");
 

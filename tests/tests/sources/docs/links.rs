@@ -1,10 +1,8 @@
 //! Links lead somewhere, and every page is reached from the table of contents.
 
 use super::markdown::{Page, pages, root};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::{Component, Path, PathBuf},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 /// A link's file, from the root; and its anchor.
 fn target(page: &Page, link: &str) -> (String, Option<String>) {
     let (file, anchor) =

@@ -3,11 +3,9 @@
 //! Tests in other packages include this file, to try the commands of their own programs.
 #![allow(dead_code, reason = "each test uses a part")]
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// One document.
 pub(crate) struct Page {

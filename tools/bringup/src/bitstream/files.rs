@@ -10,7 +10,8 @@
 //!   it is, and Linux (`drivers/fpga/socfpga.c`) writes it unread. The three facts used here hold
 //!   in 45 public files for 5CSEBA6. The file gives neither its device nor its length.
 
-use super::{Bitstream, BitstreamError, ByteOrder, Format, packets::walk};
+use super::packets::walk;
+use super::{Bitstream, BitstreamError, ByteOrder, Format};
 use std::ops::Range;
 
 /// The first 13 bytes of every `.bit`: nine bytes behind a length, then the length 1 of the field

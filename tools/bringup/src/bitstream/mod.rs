@@ -19,16 +19,12 @@ mod part;
 pub use error::BitstreamError;
 pub use part::{Family, PARTS, Part};
 
-use crate::{
-    file::{self, FileError},
-    machine::Machine,
-};
-use std::{
-    fmt,
-    io::{self, Write},
-    ops::Range,
-    path::Path,
-};
+use crate::file::{self, FileError};
+use crate::machine::Machine;
+use std::fmt;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::Path;
 
 /// The longest bitstream: the largest UltraScale+ SoC takes about 45 MB, and a container adds
 /// little to it.

@@ -1,11 +1,10 @@
 //! The clocks that a processor gives its fabric, and the control that sets one.
 
-use crate::{
-    bitstream::Family,
-    fpga::{FpgaError, User, listed, users},
-    machine::Machine,
-};
-use std::{fmt, io, path::PathBuf};
+use crate::bitstream::Family;
+use crate::fpga::{FpgaError, User, listed, users};
+use crate::machine::Machine;
+use std::path::PathBuf;
+use std::{fmt, io};
 
 /// The largest difference of equal rates, in percent: dividers are whole numbers, so a design for
 /// 100 MHz gets 99 999 001 Hz.

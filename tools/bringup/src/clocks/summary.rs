@@ -1,6 +1,7 @@
 //! The kernel's summary of its clocks, and its comparison with a design's clocks.
 
-use super::{ClockError, Fabric, control::TOLERANCE};
+use super::control::TOLERANCE;
+use super::{ClockError, Fabric};
 use crate::machine::Machine;
 use std::fmt;
 

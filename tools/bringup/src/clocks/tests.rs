@@ -1,6 +1,10 @@
-use super::{Clock, ClockError, Control, Fabric, Verdict, Wanted, check, clocks, summary::parse};
-use crate::machine::{Kernel, Machine, fake::Root};
-use std::{error::Error, fs, io, path::Path};
+use super::summary::parse;
+use super::{Clock, ClockError, Control, Fabric, Verdict, Wanted, check, clocks};
+use crate::machine::fake::Root;
+use crate::machine::{Kernel, Machine};
+use std::error::Error;
+use std::path::Path;
+use std::{fs, io};
 
 type Outcome = Result<(), Box<dyn Error>>;
 

@@ -5,14 +5,13 @@
 //! Linux, `Documentation/devicetree/bindings/clock/clock-bindings.txt` (`clocks`, `clock-names`,
 //! `assigned-clocks`, `assigned-clock-rates`); `kernel-helpers/bindings` (`contigo,engine`).
 
-use super::{Fabric, Wanted, control::is_near};
-use crate::{
-    bitstream::Family,
-    known::{Known, family_of},
-    machine::Machine,
-    plain,
-    tree::{self, Node},
-};
+use super::control::is_near;
+use super::{Fabric, Wanted};
+use crate::bitstream::Family;
+use crate::known::{Known, family_of};
+use crate::machine::Machine;
+use crate::plain;
+use crate::tree::{self, Node};
 
 const CLASS: &str = "sys/class/contigo";
 /// The controllers of the processors whose fabric clocks are known by number.

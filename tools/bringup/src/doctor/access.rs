@@ -2,7 +2,8 @@
 
 use super::facts::last;
 use super::{Check, Facts, Outcome, choice, fine, none_of, note, noted, skipped};
-use std::{fs, os::unix::fs::MetadataExt};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 const CURE: &str = "install kernel-helpers/udev/60-contigo.rules, then udevadm trigger; for now: \
                     chgrp dma NODE; chmod 660 NODE. Warning: a program that opens it reaches all \

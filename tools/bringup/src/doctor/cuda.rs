@@ -1,7 +1,8 @@
 //! NVIDIA's driver.
 
 use super::{Check, Facts, Outcome, fault, fine, note, noted, skipped};
-use std::{fs, os::unix::fs::MetadataExt};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 const PCI: &str = "sys/bus/pci/devices";
 /// The paths of the driver's library, on PCs and on Jetsons.

@@ -1,11 +1,9 @@
 //! The fabric: clocks, bridges, and what its nodes wait for.
 
 use super::{Check, Facts, Outcome, fault, fine, none_of, note, skipped};
+use crate::clocks::{Crystal, Fabric, fabrics, providers};
+use crate::fpga::Bridge;
 use crate::tree::Node;
-use crate::{
-    clocks::{Crystal, Fabric, fabrics, providers},
-    fpga::Bridge,
-};
 
 const CLOCKS: &str = "sys/kernel/debug/clk";
 

@@ -1,15 +1,16 @@
 //! The facts that several checks use.
 
+use crate::bitstream::Family;
+use crate::known::family_of;
+use crate::machine::Machine;
+use crate::ports::Fact;
 use crate::tree::{self, Node};
-use crate::{bitstream::Family, known::family_of, machine::Machine, ports::Fact};
-use std::{
-    cell::{OnceCell, RefCell},
-    collections::BTreeMap,
-    fs::Metadata,
-    io::Read,
-    os::unix::fs::MetadataExt,
-    path::Path,
-};
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// The longest kernel configuration, in bytes. Debian's has 300 KB.
 const CONFIG_MAX_BYTES: u64 = 2 << 20;

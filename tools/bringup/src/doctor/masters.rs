@@ -1,13 +1,10 @@
 //! The device tree's statements about the masters: whether their accesses snoop, and the addresses
 //! that they reach.
 
-use super::{
-    Check, Facts, Outcome, facts::last, fault, fine, none_of, note, noted, skipped, u_dma_buf,
-};
-use crate::{
-    bitstream::Family,
-    tree::{Node, cells, joined},
-};
+use super::facts::last;
+use super::{Check, Facts, Outcome, fault, fine, none_of, note, noted, skipped, u_dma_buf};
+use crate::bitstream::Family;
+use crate::tree::{Node, cells, joined};
 use std::ops::Range;
 
 /// The PL330 of a SoC whose port does not snoop. `ZynqMP`'s DMA engines may snoop, depending on

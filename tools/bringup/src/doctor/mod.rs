@@ -18,7 +18,9 @@ mod u_dma_buf;
 mod uio;
 mod vfio;
 
-use crate::{machine::Machine, plain, ports::Fact};
+use crate::machine::Machine;
+use crate::plain;
+use crate::ports::Fact;
 use facts::Facts;
 use std::path::PathBuf;
 

@@ -8,7 +8,8 @@
 
 use super::{FpgaError, Manager, Way};
 use crate::machine::Machine;
-use std::{io::ErrorKind, path::Path};
+use std::io::ErrorKind;
+use std::path::Path;
 
 /// The name of the loaded file. It is always the same, because dfx-mgr unloads by it; a lock
 /// separates two loads.

@@ -3,7 +3,8 @@
 
 use super::State;
 use crate::bitstream::{BitstreamError, Family};
-use std::{fmt, io, path::PathBuf};
+use std::path::PathBuf;
+use std::{fmt, io};
 
 /// A way to a fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]

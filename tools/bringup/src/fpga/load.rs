@@ -1,25 +1,16 @@
 //! The steps of a load, the unload, and what must happen around a load.
 
-use super::{
-    Bridge, Fpga, FpgaError, State, User, Way,
-    daemon::{self, NAME},
-    manager, overlay,
-};
-use crate::{
-    bitstream::{Bitstream, ByteOrder, Family, Image},
-    machine::{self, Machine},
-};
-use nix::{
-    errno::Errno,
-    fcntl::{Flock, FlockArg},
-};
-use std::{
-    fs::File,
-    io::{self, BufWriter, Write},
-    path::{Path, PathBuf},
-    thread,
-    time::{Duration, Instant},
-};
+use super::daemon::{self, NAME};
+use super::{Bridge, Fpga, FpgaError, State, User, Way, manager, overlay};
+use crate::bitstream::{Bitstream, ByteOrder, Family, Image};
+use crate::machine::{self, Machine};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The kernel returns from a load when the fabric runs; a daemon may return before. The slowest
 /// manager waits 5 s for its DMA and 2.5 s for each of four polls (`zynq-fpga.c`).

@@ -2,10 +2,8 @@
 //! kernels have.
 
 use super::{FpgaError, State, Way};
-use crate::{
-    bitstream::{ByteOrder, Family},
-    machine::Machine,
-};
+use crate::bitstream::{ByteOrder, Family};
+use crate::machine::Machine;
 
 const CLASS: &str = "sys/class/fpga_manager";
 

@@ -174,10 +174,8 @@ fn length(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{
-        io::{self, ErrorKind, Write as _},
-        process::{Command, Stdio},
-    };
+    use std::io::{self, ErrorKind, Write as _};
+    use std::process::{Command, Stdio};
 
     /// Reads the tree back as the device-tree compiler does, independently of this writer.
     fn read_back(blob: &[u8]) -> io::Result<String> {

@@ -1,11 +1,9 @@
 //! The device of this machine.
 
 use super::{FpgaError, Manager};
-use crate::{
-    bitstream::{Bitstream, Family, Part},
-    known::{Known, family_of},
-    machine::Machine,
-};
+use crate::bitstream::{Bitstream, Family, Part};
+use crate::known::{Known, family_of};
+use crate::machine::Machine;
 
 /// The device of a machine, as far as it can be known without touching it.
 #[derive(Clone, Debug, PartialEq, Eq)]

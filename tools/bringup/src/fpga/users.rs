@@ -6,8 +6,13 @@
 //! `src/runtime_src/core/edge/drm/zocl/edge/zocl_drv.c` (its driver's name).
 
 use super::{FpgaError, User};
-use crate::{bitstream::Family, machine::Machine, plain, plain::COMM_MAX};
-use std::{collections::BTreeSet, io::ErrorKind, process};
+use crate::bitstream::Family;
+use crate::machine::Machine;
+use crate::plain;
+use crate::plain::COMM_MAX;
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::process;
 
 /// Drivers that access no register by themselves: they pass a device to a program.
 const PASSIVE: [&str; 3] = ["uio_pdrv_genirq", "contigo", "vfio-platform"];

@@ -8,12 +8,10 @@
 )]
 
 use super::{Kernel, Machine, Ran};
-use std::{
-    fs, io,
-    os::unix::fs::{FileExt, PermissionsExt, symlink},
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{fs, io};
 
 const MANAGER: &str = "sys/class/fpga_manager/fpga0";
 const OVERLAYS: &str = "sys/kernel/config/device-tree/overlays";

@@ -9,23 +9,18 @@
 //! openat2(2), `RESOLVE_IN_ROOT`; path_resolution(7); open(2), `O_PATH`; proc_pid_fd(5).
 #![allow(clippy::disallowed_methods, reason = "this is the way that the others are kept to")]
 
-use nix::{
-    errno::Errno,
-    fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2, readlinkat, renameat},
-    sys::stat::Mode,
-    unistd::{UnlinkatFlags, unlinkat},
-};
-use std::{
-    ffi::{OsStr, OsString},
-    fs::{self, File, Metadata},
-    io::{self, ErrorKind, Read},
-    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
-    path::{Component, Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
-};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2, readlinkat, renameat};
+use nix::sys::stat::Mode;
+use nix::unistd::{UnlinkatFlags, unlinkat};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The most entries of a folder that are read; those of `/proc`, `/sys` and `/dev` have fewer. The
 /// rest is left out, so that a machine cannot make this program run for ever.
@@ -396,15 +391,11 @@ impl Found<'_> {
 mod tests {
     use super::*;
     use crate::machine::Machine;
-    use nix::{
-        sys::inotify::{AddWatchFlags, InitFlags, Inotify},
-        unistd::mkfifo,
-    };
-    use std::{
-        os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink},
-        sync::atomic::AtomicBool,
-        thread,
-    };
+    use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+    use nix::unistd::mkfifo;
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
 
     /// The text of the file at a path, found once by the kernel and once step by step.
     fn both(root: &Path, path: &str) -> [Result<String, Errno>; 2] {

@@ -2,20 +2,16 @@
 #![allow(clippy::disallowed_methods, reason = "writes to this machine's kernel, and its programs")]
 
 use super::files::read_only;
-use nix::{
-    fcntl::{FcntlArg, OFlag, fcntl},
-    sys::signal::{Signal, killpg},
-    unistd::Pid,
-};
-use std::{
-    fmt, fs,
-    io::{self, ErrorKind, Read, Write},
-    os::{fd::OwnedFd, unix::process::CommandExt},
-    path::Path,
-    process::{Child, Command, ExitStatus, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use std::{fmt, fs, thread};
 
 /// A daemon's client answers in seconds. The slowest step behind it is the kernel's wait for a
 /// bitstream: 5 s for its DMA and 2.5 s for each of four polls (Linux, `zynq-fpga.c`).

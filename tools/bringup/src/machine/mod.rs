@@ -10,10 +10,8 @@ pub(crate) use files::{Files, READ, create, remove, rename, reopen};
 use kernel::{Copied, Linux};
 pub use kernel::{Kernel, Ran};
 use nix::unistd::{SysconfVar, sysconf};
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// The files of a machine: of this machine, or of a copy of another one. Tests use a folder of
 /// their own instead of `/`, and a kernel of their own.

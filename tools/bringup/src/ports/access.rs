@@ -7,21 +7,15 @@
 use super::AccessError;
 use crate::machine::{Machine, page_bytes};
 use memmap2::{MmapOptions, MmapRaw};
-use nix::{
-    errno::Errno,
-    libc,
-    sys::{
-        signal::{SigHandler, SigSet, SigmaskHow, Signal, kill, pthread_sigmask, signal},
-        wait::{WaitPidFlag, WaitStatus, waitpid},
-    },
-    unistd::{ForkResult, fork, pipe2, read, write},
-};
-use std::{
-    fs::File,
-    os::fd::{AsFd, OwnedFd},
-    thread,
-    time::{Duration, Instant},
-};
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, kill, pthread_sigmask, signal};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork, pipe2, read, write};
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The smallest unit of a mapping; a page of every kernel here is a multiple of it.
 const PAGE: u64 = 4096;

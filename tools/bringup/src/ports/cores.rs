@@ -1,10 +1,8 @@
 //! The cores of a machine's device tree, as far as they tell which registers they need.
 
-use crate::{
-    bitstream::Family,
-    machine::Machine,
-    tree::{self, Buses, Node},
-};
+use crate::bitstream::Family;
+use crate::machine::Machine;
+use crate::tree::{self, Buses, Node};
 
 /// Cyclone V's two bridges to the fabric (HPS TRM, "Address Space"): first and last address.
 const H2F: (u64, u64) = (0xc000_0000, 0xfbff_ffff);

@@ -1,7 +1,8 @@
 //! The reasons why a register was not read or set, and the cures.
 
 use crate::fpga::{FpgaError, User};
-use nix::{errno::Errno, sys::signal::Signal};
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
 use std::io;
 
 /// The reason why a register was not reached.

@@ -1,6 +1,7 @@
 //! A field, its value, and the value that it should have.
 
-use super::{AccessError, Cores, Field, Registers, fields, table::Want};
+use super::table::Want;
+use super::{AccessError, Cores, Field, Registers, fields};
 use crate::bitstream::Family;
 use std::fmt;
 

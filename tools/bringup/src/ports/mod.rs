@@ -57,13 +57,11 @@ pub use plan::{Step, apply, plan, prepare};
 pub(crate) use table::BROADCAST;
 pub use table::{Field, Setter, fields};
 
-use crate::{
-    bitstream::Family,
-    clocks::{Clock, Fabric, clocks},
-    fpga::{Fpga, State},
-    known::family_of,
-    machine::Machine,
-};
+use crate::bitstream::Family;
+use crate::clocks::{Clock, Fabric, clocks};
+use crate::fpga::{Fpga, State};
+use crate::known::family_of;
+use crate::machine::Machine;
 
 /// Finds the family of a machine, by its device tree.
 ///

@@ -3,7 +3,9 @@
 use super::{
     AccessError, Fact, Field, Known, PortsError, Reading, Registers, Setter, Verdict, read, stuck,
 };
-use crate::{bitstream::Family, fpga::users, machine::Machine};
+use crate::bitstream::Family;
+use crate::fpga::users;
+use crate::machine::Machine;
 
 /// SLCR_LOCKSTA: with bit 0, writes to the SLCR have no effect (UG585, appendix B, slcr). The
 /// kernel unlocks it (Linux, `arch/arm/mach-zynq/slcr.c`), so a lock was set on purpose.

@@ -3,7 +3,8 @@
 use embedded_hal::i2c::I2c;
 use ina226::INA226;
 use ina233_rs::Ina233;
-use std::{fmt, str::FromStr};
+use std::fmt;
+use std::str::FromStr;
 
 /// A monitor on an I2C bus: `ina260@1:0x40`, `ina226@1:0x41,shunt_uohm=2000`.
 ///

@@ -1,11 +1,9 @@
 //! Readings during a piece of work, and the energy of the work on each rail.
 
 use super::{Gauge, PowerError, Rail};
-use std::{
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The time between two readings: an INA226 or INA260 has a new value every 2 ms at the least, and
 /// more frequent readings would keep its bus busy with nothing else.

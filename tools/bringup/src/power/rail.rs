@@ -2,15 +2,13 @@
 
 use super::{Chip, ChipError, Monitor};
 use crate::machine::{Files, Machine};
-use linux_embedded_hal::{I2cdev, i2cdev::linux::LinuxI2CError};
+use linux_embedded_hal::I2cdev;
+use linux_embedded_hal::i2cdev::linux::LinuxI2CError;
 use nix::errno::Errno;
-use std::{
-    fs::File,
-    io,
-    os::unix::fs::FileExt,
-    path::{Path, PathBuf},
-    str,
-};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::{io, str};
 
 const CLASS: &str = "sys/class/hwmon";
 

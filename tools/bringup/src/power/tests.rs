@@ -1,15 +1,13 @@
 use super::{Chip, ChipError, Monitor, PowerError, Rail, beside, rails};
-use crate::machine::{Machine, fake::Root};
+use crate::machine::Machine;
+use crate::machine::fake::Root;
 use embedded_hal::i2c::{ErrorKind, ErrorType, I2c, NoAcknowledgeSource, Operation};
-use std::{
-    error::Error,
-    fs,
-    os::unix::fs::FileExt,
-    panic,
-    path::Path,
-    thread::sleep,
-    time::{Duration, Instant},
-};
+use std::error::Error;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use std::{fs, panic};
 
 type Outcome = Result<(), Box<dyn Error>>;
 

@@ -1,12 +1,11 @@
 //! The GPIO lines of this machine, through the kernel's character devices.
 
 use super::{Active, Place, ResetError, ResetLine};
-use crate::{machine::Machine, plain};
+use crate::machine::Machine;
+use crate::plain;
 use embedded_hal::digital::PinState;
-use linux_embedded_hal::{
-    CdevPin,
-    gpio_cdev::{self, Chip, LineRequestFlags},
-};
+use linux_embedded_hal::CdevPin;
+use linux_embedded_hal::gpio_cdev::{self, Chip, LineRequestFlags};
 use std::fmt;
 
 /// A line of a GPIO chip, as the kernel describes it.

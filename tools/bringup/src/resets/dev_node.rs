@@ -1,7 +1,9 @@
 //! A device that the kernel module resets.
 
 use super::{Place, ResetError};
-use crate::{machine::Machine, plain, plain::COMM_MAX};
+use crate::machine::Machine;
+use crate::plain;
+use crate::plain::COMM_MAX;
 use nix::errno::Errno;
 
 const CLASS: &str = "sys/class/contigo";

@@ -1,11 +1,10 @@
 //! A reset line behind any pin.
 
 use super::{ResetError, Width};
-use embedded_hal::{
-    delay::DelayNs,
-    digital::{OutputPin, PinState},
-};
-use std::{fmt, str::FromStr};
+use embedded_hal::delay::DelayNs;
+use embedded_hal::digital::{OutputPin, PinState};
+use std::fmt;
+use std::str::FromStr;
 
 /// The level that holds a core in reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

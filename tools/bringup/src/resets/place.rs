@@ -1,7 +1,8 @@
 //! The parameters of a reset: the line, and the pulse's length. Also the reasons of a failure.
 
 use linux_embedded_hal::{CdevPinError, gpio_cdev};
-use std::{fmt, io, str::FromStr};
+use std::str::FromStr;
+use std::{fmt, io};
 
 /// The place of a reset line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,16 +1,13 @@
 use super::{Active, ContigoDevice, GpioLine, Place, PulseError, ResetError, ResetLine, Width};
-use crate::machine::{Kernel, Machine, fake::Root};
-use embedded_hal::{
-    delay::DelayNs,
-    digital::{Error as PinError, ErrorKind, ErrorType, OutputPin},
-};
-use std::{
-    error::Error,
-    fs, io,
-    os::unix::fs::symlink,
-    path::Path,
-    sync::{Arc, Mutex},
-};
+use crate::machine::fake::Root;
+use crate::machine::{Kernel, Machine};
+use embedded_hal::delay::DelayNs;
+use embedded_hal::digital::{Error as PinError, ErrorKind, ErrorType, OutputPin};
+use std::error::Error;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::{fs, io};
 
 type Outcome = Result<(), Box<dyn Error>>;
 

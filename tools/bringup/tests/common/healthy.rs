@@ -1,14 +1,10 @@
 //! Machines that are right in an unusual way, and machines whose fault was once overseen: each with
 //! the checks that speak.
 
-use super::{
-    Make,
-    machines::{Root, TREE, de10, kv260, orin, pc, pynq},
-};
-use std::{
-    fs,
-    os::unix::fs::{MetadataExt, chown},
-};
+use super::Make;
+use super::machines::{Root, TREE, de10, kv260, orin, pc, pynq};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
 
 /// A machine, the one thing that is special about it, and the notes and faults that it has.
 pub(crate) type Special = (&'static str, Make, fn(&Root), Wanted);

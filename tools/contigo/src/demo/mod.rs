@@ -5,31 +5,26 @@ mod report;
 mod sheet;
 mod trace;
 
-use crate::{failure::Failure, memory, output};
+use crate::failure::Failure;
+use crate::{memory, output};
 use clap::Args;
-use contigo::{
-    Backend,
-    names::{DeviceName, MemoryName, OpenDevice},
-    sim::{OnBoard, SimBoard},
-};
-use contigo_bringup::{
-    machine::Machine,
-    power::{self, Monitor, Rail},
-};
+use contigo::Backend;
+use contigo::names::{DeviceName, MemoryName, OpenDevice};
+use contigo::sim::{OnBoard, SimBoard};
+use contigo_bringup::machine::Machine;
+use contigo_bringup::power::{self, Monitor, Rail};
 use contigo_gemm8::demo::{
     self, HELD_OUT, Measured, Outcome, PIXELS, REGION_BYTES, Reference, Task,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::{Asked, Energies, Report};
 use sheet::Picture;
-use std::{
-    convert::Infallible,
-    io::{self, IsTerminal},
-    path::PathBuf,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::convert::Infallible;
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 use trace::Trace;
 
 const AFTER: &str = "\
@@ -220,10 +215,8 @@ fn on_other_gpu<B: Backend + 'static>(
     done: &AtomicUsize,
 ) -> Result<Measured, Failure> {
     use contigo_gemm8::{opencl, vulkan};
-    use contigo_gpu::{
-        opencl::{Log, OpenClGpu},
-        vulkan::VulkanGpu,
-    };
+    use contigo_gpu::opencl::{Log, OpenClGpu};
+    use contigo_gpu::vulkan::VulkanGpu;
     if device.kind() == "vulkan" {
         let module = vulkan::Gemm8Module::load(VulkanGpu::open(device.ordinal())?)?;
         return Ok(demo::stream_on_gpu(

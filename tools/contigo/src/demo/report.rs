@@ -6,7 +6,8 @@ use contigo::names::MemoryName;
 use contigo_bringup::power::Energy;
 use contigo_gemm8::demo::{Measured, Outcome, SCORES};
 use serde::Serialize;
-use std::{fmt, path::Path};
+use std::fmt;
+use std::path::Path;
 
 /// The figures. Only the latencies differ between two runs with one seed on simulated memory.
 #[derive(Debug, Serialize)]
@@ -262,8 +263,12 @@ impl Energies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contigo_bringup::{machine::Machine, power};
-    use std::{error::Error, fs, thread::sleep, time::Duration};
+    use contigo_bringup::machine::Machine;
+    use contigo_bringup::power;
+    use std::error::Error;
+    use std::fs;
+    use std::thread::sleep;
+    use std::time::Duration;
 
     #[test]
     fn percentiles_are_values_that_were_measured() {

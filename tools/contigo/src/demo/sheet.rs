@@ -2,17 +2,16 @@
 
 use super::Failure;
 use contigo_gemm8::demo::{INK, PIXELS, SIDE};
-use embedded_graphics::{
-    mono_font::{
-        MonoFont, MonoTextStyle,
-        ascii::{FONT_7X13, FONT_7X13_BOLD, FONT_9X15, FONT_10X20},
-    },
-    pixelcolor::Rgb888,
-    prelude::*,
-    primitives::{PrimitiveStyle, Rectangle},
-    text::{Alignment, Baseline, Text, TextStyleBuilder},
-};
-use std::{convert::Infallible, fs::File, io::BufWriter, path::Path};
+use embedded_graphics::mono_font::ascii::{FONT_7X13, FONT_7X13_BOLD, FONT_9X15, FONT_10X20};
+use embedded_graphics::mono_font::{MonoFont, MonoTextStyle};
+use embedded_graphics::pixelcolor::Rgb888;
+use embedded_graphics::prelude::*;
+use embedded_graphics::primitives::{PrimitiveStyle, Rectangle};
+use embedded_graphics::text::{Alignment, Baseline, Text, TextStyleBuilder};
+use std::convert::Infallible;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
 
 /// With more images, each would be too small to see.
 pub(crate) const MAX_IMAGES: usize = 200;

@@ -1,24 +1,21 @@
 //! The events of a run with their times: a timeline for a trace viewer, and a table by site.
 
-use crate::{failure::Failure, output};
+use crate::failure::Failure;
+use crate::output;
 use comfy_table::{Cell, CellAlignment};
 use contigo::trace::{self, Event, Kind, Ledger, Listener};
 use contigo_nvtx::Ranges;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::{
-    cell::Cell as Local,
-    fmt,
-    fs::File,
-    io::{BufWriter, Write},
-    panic::Location,
-    path::Path,
-    sync::{
-        Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Instant,
-};
+use std::cell::Cell as Local;
+use std::fmt;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::panic::Location;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 /// Room for several times the events of the longest run, some 13 for each of 897 images: 10 MB,
 /// allocated before the run.

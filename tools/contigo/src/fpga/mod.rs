@@ -2,13 +2,12 @@
 
 mod report;
 
-use crate::{failure::Failure, output};
+use crate::failure::Failure;
+use crate::output;
 use clap::{Args, Subcommand};
-use contigo_bringup::{
-    bitstream::Image,
-    fpga::{Fpga, FpgaError, Options as LoadOptions, around},
-    machine::Machine,
-};
+use contigo_bringup::bitstream::Image;
+use contigo_bringup::fpga::{Fpga, FpgaError, Options as LoadOptions, around};
+use contigo_bringup::machine::Machine;
 use report::{AroundEntry, BridgeEntry, FileReport, LoadReport, StatusReport, UnloadReport};
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,8 @@
 //! The answers of `contigo fpga`, as JSON and as tables.
 
 use super::listed;
-use contigo_bringup::{
-    bitstream::{Bitstream, Image},
-    fpga::{Around, Bridge, Fpga, Loaded},
-};
+use contigo_bringup::bitstream::{Bitstream, Image};
+use contigo_bringup::fpga::{Around, Bridge, Fpga, Loaded};
 use serde::Serialize;
 use std::path::Path;
 

@@ -5,11 +5,9 @@ use super::texts::Event;
 use crate::failure::Failure;
 use contigo_log::{Header, Piece};
 use serde::Serialize;
-use std::{
-    env,
-    io::{self, ErrorKind, Write},
-    path::Path,
-};
+use std::env;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 
 /// The output, and its format.
 pub(super) struct Lines {

@@ -1,18 +1,14 @@
 //! The command's work: it reads one run of the program after the other.
 
-use super::{
-    Options,
-    lines::{Lines, harmless},
-    texts::{self, Texts},
-};
+use super::Options;
+use super::lines::{Lines, harmless};
+use super::texts::{self, Texts};
 use crate::failure::Failure;
 use contigo_log::{Header, Piece, Reader, Refused};
-use std::{
-    io::{self, ErrorKind, Write},
-    path::Path,
-    thread,
-    time::Duration,
-};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 /// A person sees no shorter pause, and each poll copies the ring.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);

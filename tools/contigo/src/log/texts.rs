@@ -7,22 +7,17 @@
 
 use contigo_bringup::file::{self, FileError};
 use contigo_log::{BuildId, Decoder, Header, Refused};
-use nix::{
-    sys::{
-        resource::{RLIM_INFINITY, Resource, rlim_t, setrlimit},
-        signal::{Signal, kill},
-        wait::waitpid,
-    },
-    unistd::{ForkResult, Pid, Uid, dup2_stderr, fork, geteuid},
-};
+use nix::sys::resource::{RLIM_INFINITY, Resource, rlim_t, setrlimit};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, Pid, Uid, dup2_stderr, fork, geteuid};
 use serde::{Deserialize, Serialize};
-use std::{
-    fs::File,
-    io::{self, Read, Write},
-    os::unix::{fs::FileExt, net::UnixStream},
-    path::Path,
-    time::Duration,
-};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
 
 /// A frame takes microseconds; loading a program with debug information takes a few seconds.
 const MOST_FRAME_TIME: Duration = Duration::from_secs(5);

@@ -1,7 +1,8 @@
 //! The source of a device-tree overlay: one node for the kernel module contigo for each core
 //! (kernel-helpers/bindings/contigo,engine.yaml).
 
-use super::{Options, report::Report};
+use super::Options;
+use super::report::Report;
 use contigo::design::{
     Core, Design, DesignError, DesignRule, Soc, Trigger, Wired, parameter_number,
 };

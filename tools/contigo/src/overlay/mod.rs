@@ -4,19 +4,16 @@
 mod dtso;
 mod report;
 
-use crate::{failure::Failure, output};
+use crate::failure::Failure;
+use crate::output;
 use clap::Args;
-use contigo::{
-    design::{Design, DesignRule, MAX_BYTES},
-    names::Fabric,
-};
+use contigo::design::{Design, DesignRule, MAX_BYTES};
+use contigo::names::Fabric;
 use contigo_bringup::file;
 use report::{CoreEntry, Report};
-use std::{
-    fs,
-    io::{self, Write as _},
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {

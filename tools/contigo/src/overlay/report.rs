@@ -1,11 +1,10 @@
 //! A design, in the tool's output.
 
-use contigo::{
-    design::{Clock, Core, Design, DesignError, Reaches, Snoops, Trigger, Wired},
-    names::Fabric,
-};
+use contigo::design::{Clock, Core, Design, DesignError, Reaches, Snoops, Trigger, Wired};
+use contigo::names::Fabric;
 use serde::{Serialize, Serializer};
-use std::{collections::HashMap, fmt};
+use std::collections::HashMap;
+use std::fmt;
 
 #[derive(Serialize)]
 pub(super) struct Report<'a> {

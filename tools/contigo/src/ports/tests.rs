@@ -7,7 +7,8 @@
 
 use super::*;
 use contigo_bringup::machine::fake::Board;
-use std::{fs::File, os::unix::fs::FileExt};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use tempfile::TempDir;
 
 /// HP0 with 64 bits, and the fabric's first reset.

@@ -1,20 +1,17 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! A self-test of a broken engine must fail, and report how to reproduce the failure.
 
-use super::{
-    engine::{Chosen, Registers, copier},
-    report::Report,
-    run::{Task, Tested, drive},
-};
+use super::engine::{Chosen, Registers, copier};
+use super::report::Report;
+use super::run::{Task, Tested, drive};
 use crate::failure::Failure;
-use contigo::{
-    Completion, Device, Driver, OperandSpec, Queue, Region, Result,
-    drivers::zdma::Zdma,
-    job::exactly,
-    mem::DevSlice,
-    names::NameError,
-    sim::{SimBoard, SimDevice, zdma::ZdmaModel},
-};
+use contigo::drivers::zdma::Zdma;
+use contigo::job::exactly;
+use contigo::mem::DevSlice;
+use contigo::names::NameError;
+use contigo::sim::zdma::ZdmaModel;
+use contigo::sim::{SimBoard, SimDevice};
+use contigo::{Completion, Device, Driver, OperandSpec, Queue, Region, Result};
 use contigo_exerciser::{Ground, Line};
 use std::time::Duration;
 

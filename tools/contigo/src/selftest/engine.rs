@@ -1,10 +1,8 @@
 //! The engine that `--driver` and `--device` name, or that a self-test finds itself.
 
 use crate::failure::Failure;
-use contigo::{
-    Bus, Error, Port,
-    names::{DeviceName, DriverRow, MemoryName, each_row, row},
-};
+use contigo::names::{DeviceName, DriverRow, MemoryName, each_row, row};
+use contigo::{Bus, Error, Port};
 use contigo_boards::{DmaEngine, SOCS, ports};
 use contigo_exerciser::uio::{FoundEngine, soc};
 use std::fmt;

@@ -8,13 +8,13 @@ mod engine;
 mod report;
 mod run;
 
-use crate::{failure::Failure, memory, output};
+use crate::failure::Failure;
+use crate::{memory, output};
 use clap::Args;
-use contigo::{
-    Error,
-    names::{DeviceName, MemoryName},
-};
-use contigo_exerciser::{Fault, Ground, Outcome, uio::ensure_at};
+use contigo::Error;
+use contigo::names::{DeviceName, MemoryName};
+use contigo_exerciser::uio::ensure_at;
+use contigo_exerciser::{Fault, Ground, Outcome};
 use engine::{Asked, Chosen, DriverName};
 use report::Report;
 use run::{Task, Tested};

@@ -1,10 +1,9 @@
 //! The printed result, and its verdict.
 
-use super::{
-    engine::Chosen,
-    run::{Task, Tested},
-};
-use crate::{failure::Failure, output};
+use super::engine::Chosen;
+use super::run::{Task, Tested};
+use crate::failure::Failure;
+use crate::output;
 use contigo::names::MemoryName;
 use contigo_exerciser::{Fault, Outcome, Stopped, Tally};
 use serde::Serialize;

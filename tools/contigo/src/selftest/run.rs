@@ -6,20 +6,18 @@
 //! The measured part: memory, engine, and jobs in every mode that the engine has.
 
 use super::engine::{Chosen, Registers};
-use crate::{failure::Failure, memory};
-use contigo::{
-    Align, Backend as _, Driver, Error, OperandSpec, PhysAddr, Port, Queue, Region,
-    job::{Parts, Settings},
-    linux::{dev_node::DevNode, device::Registers as Window},
-    names::{AnyDevice, AnyMemory, Attach, DriverRow, OpenDevice},
-    sim::OnBoard,
-    types::BaseAddr,
-};
+use crate::failure::Failure;
+use crate::memory;
+use contigo::job::{Parts, Settings};
+use contigo::linux::dev_node::DevNode;
+use contigo::linux::device::Registers as Window;
+use contigo::names::{AnyDevice, AnyMemory, Attach, DriverRow, OpenDevice};
+use contigo::sim::OnBoard;
+use contigo::types::BaseAddr;
+use contigo::{Align, Backend as _, Driver, Error, OperandSpec, PhysAddr, Port, Queue, Region};
 use contigo_exerciser::{Budget, Exerciser, Ground, IrqEvents, Limits, Line, Outcome, Tried};
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::{Duration, Instant},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// The settings of a run.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,11 @@
 //! `contigo board --registers`, `contigo board prepare` and `contigo power` as programs, on a
 //! board in a folder. Its `/dev/mem` is a file with holes.
 
-use super::{
-    Answer, Copied, Outcome, Run,
-    overlay::{ZYNQ, ZYNQMP},
-};
+use super::overlay::{ZYNQ, ZYNQMP};
+use super::{Answer, Copied, Outcome, Run};
 use serde_json::json;
-use std::{fs::File, os::unix::fs::FileExt};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 
 const SHIFTERS: u64 = 0xf800_0900;
 const REGISTERS: [&str; 2] = ["board", "--registers"];

@@ -1,6 +1,7 @@
 //! `contigo clocks` as a program, on a machine with no clock of a fabric's, and on copies.
 
-use super::{Answer, Copied, Outcome, Run, overlay::ZYNQ};
+use super::overlay::ZYNQ;
+use super::{Answer, Copied, Outcome, Run};
 
 const SUMMARY: &str = "sys/kernel/debug/clk/clk_summary";
 const TREE: &str = "sys/firmware/devicetree/base";

@@ -1,28 +1,20 @@
 //! A copy of a machine is a copy: no command with `--machine` writes, opens a file outside or a
 //! special one, or takes long, whatever the copy contains.
 
-use super::{
-    Answer, Outcome, Run,
-    overlay::ZYNQ,
-    pages::machines::{self, Root},
-};
+use super::overlay::ZYNQ;
+use super::pages::machines::{self, Root};
+use super::{Answer, Outcome, Run};
 use contigo_testkit::emulated;
-use nix::{
-    errno::Errno,
-    sys::{
-        inotify::{AddWatchFlags, InitFlags, Inotify},
-        stat::{Mode, SFlag, makedev, mknod},
-    },
-    unistd::mkfifo,
-};
-use std::{
-    fs::{self, File},
-    os::unix::fs::symlink,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    thread::sleep,
-    time::{Duration, Instant},
-};
+use nix::errno::Errno;
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+use nix::unistd::mkfifo;
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// A run takes milliseconds, and on a busy machine a second.
 const RUN_MAX: Duration = Duration::from_secs(30);

@@ -2,7 +2,8 @@
 
 use super::{Answer, HELD_OUT, Outcome, REGION_BYTES, Run, promised};
 use serde_json::Value;
-use std::{fs::File, io::BufReader};
+use std::fs::File;
+use std::io::BufReader;
 
 /// Weights and biases of both layers, and one line of hidden values: handed to the device once.
 const NETWORK_BYTES: u64 = (64 * 32 + 4 * 32) + (32 * 16 + 4 * 16) + 64;

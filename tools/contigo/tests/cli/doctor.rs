@@ -1,6 +1,7 @@
 //! `contigo doctor` as a program: its exit status, its table and its JSON.
 
-use super::{Answer, Copied, Outcome, Run, overlay::ZYNQ};
+use super::overlay::ZYNQ;
+use super::{Answer, Copied, Outcome, Run};
 use serde_json::Value;
 
 /// The row of a check.

@@ -24,7 +24,10 @@ mod usage;
 use contigo_testkit::emulated;
 use pages::machines::Root;
 use serde_json::Value;
-use std::{error::Error, fs, path::PathBuf, process::Output};
+use std::error::Error;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Output;
 use tempfile::TempDir;
 
 type Answer<T> = Result<T, Box<dyn Error>>;

@@ -3,7 +3,10 @@
 use super::{Answer, Outcome, Run};
 use contigo_testkit::emulated;
 use serde_json::Value;
-use std::{fs, path::PathBuf, process::Command, sync::OnceLock};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
 
 const VARIABLE: &str = if cfg!(target_pointer_width = "64") {
     "NVTX_INJECTION64_PATH"

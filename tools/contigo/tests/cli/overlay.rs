@@ -2,7 +2,8 @@
 
 use super::{Answer, Outcome, Run};
 use serde_json::{Value, json};
-use std::{fs, process::Command};
+use std::fs;
+use std::process::Command;
 
 pub(crate) const ZYNQ: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/tests/design/zynq.hwh");

@@ -2,17 +2,16 @@
 //!
 //! Those with `[test]` do their work here, on a folder that stands for that board.
 
-use super::{
-    Outcome,
-    overlay::{ZYNQ, ZYNQMP},
-};
-use contigo_bringup::{
-    bitstream::Image,
-    fpga::{Fpga, Options, State},
-    machine::fake::Board,
-};
+use super::Outcome;
+use super::overlay::{ZYNQ, ZYNQMP};
+use contigo_bringup::bitstream::Image;
+use contigo_bringup::fpga::{Fpga, Options, State};
+use contigo_bringup::machine::fake::Board;
 use contigo_testkit::emulated;
-use std::{fs, os::unix::fs::FileExt, path::Path, process::Command};
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Command;
 
 #[path = "../../../bringup/tests/common/mod.rs"]
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]

@@ -3,10 +3,13 @@
 //! wrong with it.
 
 use contigo::hw::mmio::{Pointer, ReadClears, ReadWrite, Register};
+use contigo::hw::poll_until;
+use contigo::job::exactly;
+use contigo::mem::DevSlice;
 use contigo::sim::{Model, SimBus};
 use contigo::{
     Backend, Completion, DevAddr, Device, Direction, Driver, Error, OperandSpec, Port, Result,
-    forward, hw::poll_until, job::exactly, mem::DevSlice,
+    forward,
 };
 use core::ops::Range;
 use std::time::Duration;

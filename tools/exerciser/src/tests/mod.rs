@@ -8,12 +8,14 @@
 
 mod copy;
 
-use super::{ground::PLACES, *};
+use super::ground::PLACES;
+use super::*;
 use contigo::sim::{SimBoard, SimDevice, SimWindow};
 use contigo::{Error, Port, Queue, Region};
 use copy::{Bug, Copy, CopyModel, Forgetful};
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::{string::ToString, time::Duration};
+use std::string::ToString;
+use std::time::Duration;
 
 const WAITING: Mode<'_> = Mode::Waiting(Duration::from_millis(10));
 

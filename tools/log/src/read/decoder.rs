@@ -3,12 +3,10 @@
 use super::{Header, Refused};
 use crate::BuildId;
 use defmt_decoder::{Locations, Table};
-use std::{
-    cell::Cell,
-    fmt,
-    panic::{self, AssertUnwindSafe},
-    sync::Once,
-};
+use std::cell::Cell;
+use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
 
 /// The texts of one build of a program.
 pub struct Decoder {

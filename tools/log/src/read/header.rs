@@ -1,11 +1,14 @@
 //! The header of a ring, checked, and the reasons why a file cannot be read as a log.
 
-use crate::{
-    BuildId, RING_BYTES,
-    build_id::number,
-    layout::{BOOT_ID_BYTES, BUILD_ID_BYTES, FRAME_BYTES, HEADER_BYTES, MAGIC, PATH_BYTES, at},
+use crate::build_id::number;
+use crate::layout::{
+    BOOT_ID_BYTES, BUILD_ID_BYTES, FRAME_BYTES, HEADER_BYTES, MAGIC, PATH_BYTES, at,
 };
-use std::{ffi::OsString, io, os::unix::ffi::OsStringExt, path::PathBuf};
+use crate::{BuildId, RING_BYTES};
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 /// The reason why a file is no log, or no log of this program.
 #[derive(Debug, thiserror::Error)]

@@ -3,17 +3,13 @@
 use super::{Header, Refused};
 use crate::layout::{FIRST, FRAME_BYTES, HEADER_BYTES, check};
 use core::sync::atomic::{Ordering, fence};
-use std::{
-    fs::{File, OpenOptions},
-    io::ErrorKind,
-    os::{
-        fd::AsRawFd,
-        unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
-    },
-    path::Path,
-    thread,
-    time::Duration,
-};
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 /// A part of a log, in the order of writing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,27 +2,19 @@
 //! The file of a ring, with all of its blocks allocated.
 
 use super::StartError;
-use crate::{
-    RING_BYTES,
-    layout::{HEADER_BYTES, MAGIC},
-};
+use crate::RING_BYTES;
+use crate::layout::{HEADER_BYTES, MAGIC};
 use core::ptr::NonNull;
 use memmap2::{MmapMut, MmapOptions};
-use nix::{
-    errno::Errno,
-    fcntl::{Flock, FlockArg, posix_fallocate},
-    libc::{EEXIST, ENAMETOOLONG, ENOENT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK},
-};
-use std::{
-    ffi::OsStr,
-    fs::{self, File, OpenOptions},
-    io,
-    os::unix::{
-        ffi::OsStrExt,
-        fs::{MetadataExt, OpenOptionsExt},
-    },
-    path::Path,
-};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg, posix_fallocate};
+use nix::libc::{EEXIST, ENAMETOOLONG, ENOENT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK};
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
 
 /// The suffix of the previous ring's name.
 const BEFORE: &[u8] = b".before";

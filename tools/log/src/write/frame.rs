@@ -2,10 +2,8 @@
 //! The frame that a thread is making, in the thread's own memory, so that no thread waits.
 
 use crate::layout::{FIRST, FRAME_BYTES, check};
-use core::{
-    cell::{Cell, UnsafeCell},
-    sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence},
-};
+use core::cell::{Cell, UnsafeCell};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 use defmt::Encoder;
 
 /// The frame of one thread. It is a constant without a drop, so that accessing it takes no heap.

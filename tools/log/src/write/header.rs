@@ -2,21 +2,16 @@
 //! The header of a new ring: the program, its build, the boot, and the start time.
 
 use super::{Settings, StartError};
-use crate::{
-    build_id::BuildId,
-    layout::{BOOT_ID_BYTES, HEADER_BYTES, MAGIC, PATH_BYTES, at},
-};
-use core::{
-    cell::UnsafeCell,
-    ffi::{c_int, c_void},
-    ptr::NonNull,
-    sync::atomic::{Ordering, fence},
-};
-use nix::{
-    libc::{PT_NOTE, dl_iterate_phdr, dl_phdr_info},
-    time::{ClockId, clock_gettime},
-};
-use std::{fs::File, io::Read};
+use crate::build_id::BuildId;
+use crate::layout::{BOOT_ID_BYTES, HEADER_BYTES, MAGIC, PATH_BYTES, at};
+use core::cell::UnsafeCell;
+use core::ffi::{c_int, c_void};
+use core::ptr::NonNull;
+use core::sync::atomic::{Ordering, fence};
+use nix::libc::{PT_NOTE, dl_iterate_phdr, dl_phdr_info};
+use nix::time::{ClockId, clock_gettime};
+use std::fs::File;
+use std::io::Read;
 
 unsafe extern "C" {
     /// Entry 1 of defmt's table. Only its address is used, never its memory.

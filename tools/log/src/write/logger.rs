@@ -2,15 +2,12 @@
 //! `defmt`'s logger: an event is made in the thread's own frame, and copied as a whole. A panic can
 //! be an event, too.
 
-use super::{frame::Frame, ring};
+use super::frame::Frame;
+use super::ring;
 use core::fmt::{self, Write};
-use std::{
-    panic::{self, PanicHookInfo},
-    sync::{
-        OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::panic::{self, PanicHookInfo};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 std::thread_local! {
     static FRAME: Frame = const { Frame::new() };

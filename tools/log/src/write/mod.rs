@@ -8,10 +8,8 @@ mod ring;
 
 use core::fmt;
 use nix::time::{ClockId, clock_gettime};
-use std::{
-    path::Path,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
-};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The ring's size, the events' clock, and whether panics are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

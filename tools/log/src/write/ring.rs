@@ -11,15 +11,11 @@
 
 use super::StartError;
 use crate::layout::{FRAME_BYTES, HEADER_BYTES, at};
-use core::{
-    num::NonZeroUsize,
-    ptr::{self, NonNull},
-    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence},
-};
-use nix::{
-    libc::{MADV_WIPEONFORK, MS_SYNC},
-    sys::mman::{MapFlags, ProtFlags, mmap_anonymous},
-};
+use core::num::NonZeroUsize;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+use nix::libc::{MADV_WIPEONFORK, MS_SYNC};
+use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
 
 /// The page of this structure is zeroed in a child of fork(2), which so has no ring.
 struct Open {

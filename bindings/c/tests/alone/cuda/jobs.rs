@@ -1,9 +1,11 @@
 //! A program's own kernel on a GPU, and several jobs in its stream. `tests/tests/cuda` has kernels
 //! that last, fail late, or never end.
 
-use super::{counting::count, *};
+use super::counting::count;
+use super::*;
 use contigo_testkit::barrier::Barrier;
-use std::{hint::black_box, thread};
+use std::hint::black_box;
+use std::thread;
 
 #[test]
 fn own_kernel_is_launched_by_its_signature() {

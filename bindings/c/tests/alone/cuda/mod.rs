@@ -7,10 +7,13 @@ mod jobs;
 mod memory;
 mod misuse;
 
-use crate::{common::*, counting, is_alone, run};
+use crate::common::*;
+use crate::{counting, is_alone, run};
 use contigo_c::*;
 use fake_cuda::{Config, Controls, Device, Function};
-use std::{ffi::CString, fs, os::unix::fs::symlink};
+use std::ffi::CString;
+use std::fs;
+use std::os::unix::fs::symlink;
 
 /// Runs a test in a process of its own, with a driver like `config`.
 fn alone(config: &Config, act: impl FnOnce(&Controls)) {

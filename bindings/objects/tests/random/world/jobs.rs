@@ -1,12 +1,11 @@
 //! The jobs of the driver, and what the model says of each.
 
-use super::{
-    BYTES, Held, Is, World,
-    script::{DEPTH, FAULT, REFUSED, STUCK, Script},
-};
+use super::script::{DEPTH, FAULT, REFUSED, STUCK, Script};
+use super::{BYTES, Held, Is, World};
 use contigo::{Completion, Direction, Error};
 use contigo_objects::{End, JOBS, Operands};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// A job that the model knows of.
 #[derive(Clone, Debug)]

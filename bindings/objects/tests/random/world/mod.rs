@@ -13,19 +13,16 @@
 mod jobs;
 mod script;
 
-use contigo::{
-    Align, CpuBuf, DevBuf, Direction, Error, Port, Queue, Region,
-    dlpack::{DataType, Shape, TensorSpec, TensorTable, abi::DlManagedTensorVersioned},
-    job::AnyDriver,
-    sim::SimBoard,
-};
+use contigo::dlpack::abi::DlManagedTensorVersioned;
+use contigo::dlpack::{DataType, Shape, TensorSpec, TensorTable};
+use contigo::job::AnyDriver;
+use contigo::sim::SimBoard;
+use contigo::{Align, CpuBuf, DevBuf, Direction, Error, Port, Queue, Region};
 use contigo_objects::{Access, Buffer, Job, Ledger, Refusal, Views};
 use jobs::{Ended, Known};
 use script::{DEPTH, Script, Scripted};
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex},
-};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 
 const BUFFERS: usize = 8;
 const BYTES: usize = 256;

@@ -1,11 +1,10 @@
 //! A device that does what the calls say, and its driver.
 
-use contigo::{Completion, Driver, Error, OperandSpec, Port, Result, mem::DevSlice};
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use contigo::mem::DevSlice;
+use contigo::{Completion, Driver, Error, OperandSpec, Port, Result};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Jobs that the device takes at once.
 pub(super) const DEPTH: usize = 3;

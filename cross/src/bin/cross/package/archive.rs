@@ -4,12 +4,10 @@
 use contigo_cross::failure::{Failure, Result};
 use flate2::{Compression, GzBuilder};
 use sha2::{Digest, Sha256};
-use std::{
-    fs::{self, File},
-    io::Write,
-    os::unix::fs::PermissionsExt,
-    path::Path,
-};
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use tar::{Builder, EntryType, Header};
 
 /// The time of every member: the first second that no program takes for "no time".

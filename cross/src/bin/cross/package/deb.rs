@@ -1,28 +1,19 @@
 //! Debian packages of the tree, by debhelper: `cross/packaging/debian` says which file is in which.
 
-use super::{
-    Packed,
-    depends::{self, Needed},
-    of,
-    tree::Tree,
-};
-use crate::{
-    build::Built,
-    needs::Glibc,
-    workspace::{TOOL, Workspace},
-};
-use contigo_cross::{
-    cache_dir::CacheDir,
-    command::Tool,
-    failure::{Failure, Result},
-    packages,
-    targets::Target,
-};
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use super::depends::{self, Needed};
+use super::tree::Tree;
+use super::{Packed, of};
+use crate::build::Built;
+use crate::needs::Glibc;
+use crate::workspace::{TOOL, Workspace};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::command::Tool;
+use contigo_cross::failure::{Failure, Result};
+use contigo_cross::packages;
+use contigo_cross::targets::Target;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, fs};
 
 /// The name of the date wherever builds repeat.
 const VARIABLE: &str = "SOURCE_DATE_EPOCH";

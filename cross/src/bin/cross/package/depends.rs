@@ -1,6 +1,7 @@
 //! The packages of Debian that a program or a library needs, read from its headers.
 
-use crate::{check::BOARDS_GLIBC, needs::Glibc};
+use crate::check::BOARDS_GLIBC;
+use crate::needs::Glibc;
 use contigo_cross::failure::Result;
 use std::path::Path;
 

@@ -1,13 +1,11 @@
 //! The archive for images without apt: the tree as it is installed, the papers, and a manifest.
 
-use super::{
-    Packed,
-    archive::{self, Content, Member},
-    of,
-    tree::Tree,
-};
+use super::archive::{self, Content, Member};
+use super::tree::Tree;
+use super::{Packed, of};
 use crate::workspace::{TOOL, Workspace};
-use contigo_cross::{failure::Result, targets::Target};
+use contigo_cross::failure::Result;
+use contigo_cross::targets::Target;
 use serde::Serialize;
 
 /// The files that go along, from the root of the sources.

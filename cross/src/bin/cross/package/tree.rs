@@ -1,24 +1,18 @@
 //! The files of the packages, in a folder that looks as the root of an image does.
 
 use super::MATURIN;
-use crate::{
-    build::{self, Built, Link},
-    needs::Glibc,
-    workspace::{TOOL, Workspace},
-};
-use contigo_cross::{
-    cache_dir::CacheDir,
-    command::Tool,
-    failure::{Failure, Result},
-    packages,
-    targets::Target,
-};
-use std::{
-    env, fs,
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use crate::build::{self, Built, Link};
+use crate::needs::Glibc;
+use crate::workspace::{TOOL, Workspace};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::command::Tool;
+use contigo_cross::failure::{Failure, Result};
+use contigo_cross::packages;
+use contigo_cross::targets::Target;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, fs};
 use tempfile::TempDir;
 
 /// For a first build of the Python package, on two busy cores of a small machine.

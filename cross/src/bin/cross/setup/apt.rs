@@ -3,13 +3,11 @@
 
 use super::{Got, State};
 use crate::package::{MATURIN, PROGRAMS};
-use contigo_cross::{
-    cache_dir::CacheDir,
-    command::Tool,
-    failure::Result,
-    packages::{self, Need},
-    targets::{self, Target},
-};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::command::Tool;
+use contigo_cross::failure::Result;
+use contigo_cross::packages::{self, Need};
+use contigo_cross::targets::{self, Target};
 use std::time::Duration;
 
 /// The emulators' package.

@@ -1,14 +1,12 @@
 //! Rust's standard libraries for the boards: from rustup, else from Debian.
 
 use super::{Got, State};
-use contigo_cross::{
-    cache_dir::CacheDir,
-    command::{Tool, last_lines},
-    failure::{Failure, Result},
-    packages,
-    targets::Target,
-    toolchain::{self, Installed, Rust},
-};
+use contigo_cross::cache_dir::CacheDir;
+use contigo_cross::command::{Tool, last_lines};
+use contigo_cross::failure::{Failure, Result};
+use contigo_cross::packages;
+use contigo_cross::targets::Target;
+use contigo_cross::toolchain::{self, Installed, Rust};
 use std::time::Duration;
 
 /// For 60 MB on a slow line.

@@ -1,23 +1,18 @@
 #![allow(unsafe_code, reason = "doorbells are rung here, for operands that were just handed over")]
 //! A job's way through a queue: into its place, to the driver, and out again.
 
-use super::{
-    Queue,
-    list::Place,
-    places::{Job, MAX_WORDS, argument},
+use super::Queue;
+use super::list::Place;
+use super::places::{Job, MAX_WORDS, argument};
+use crate::job::prepare::{
+    OperandError, Slices, at_rest, ended, forget_ends, prepare, received, tell_given,
 };
-use crate::{
-    job::{
-        Completion, Driver, JobError,
-        prepare::{
-            OperandError, Slices, at_rest, ended, forget_ends, prepare, received, tell_given,
-        },
-    },
-    mem::{DevSlice, Operand},
-    trace::{self, Event, Site},
-    types::{Error, Result, barrier, timeout_us},
-};
-use core::{mem, time::Duration};
+use crate::job::{Completion, Driver, JobError};
+use crate::mem::{DevSlice, Operand};
+use crate::trace::{self, Event, Site};
+use crate::types::{Error, Result, barrier, timeout_us};
+use core::mem;
+use core::time::Duration;
 use heapless::Vec;
 
 /// Whether a queue's device can be given jobs.

@@ -1,12 +1,13 @@
 //! Jobs in, and jobs out.
 
-use super::{Cancelled, Done, Queue, flight::State, list::Place, places::argument};
-use crate::{
-    job::{Completion, Driver, JobError},
-    mem::{CpuBuf, DevBuf, Operand},
-    trace::Site,
-    types::{Error, Result, timeout_us},
-};
+use super::flight::State;
+use super::list::Place;
+use super::places::argument;
+use super::{Cancelled, Done, Queue};
+use crate::job::{Completion, Driver, JobError};
+use crate::mem::{CpuBuf, DevBuf, Operand};
+use crate::trace::Site;
+use crate::types::{Error, Result, timeout_us};
 use core::time::Duration;
 use heapless::Vec;
 

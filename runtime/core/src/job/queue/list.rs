@@ -95,7 +95,8 @@ impl List {
 mod tests {
     extern crate std;
     use super::{Links, List, NONE, Place};
-    use std::{vec, vec::Vec};
+    use std::vec;
+    use std::vec::Vec;
 
     struct Table(Vec<Place>);
 

@@ -12,16 +12,13 @@ pub use done::{Cancelled, Done};
 pub use stream::{Frame, Stream};
 
 use super::{Driver, QueueCounts};
-use crate::{
-    mem::{
-        Port, WrongAccesses,
-        region::{Given, Memory, wherever},
-    },
-    trace::{self, Event, Site},
-    types::platform::forward_as_fd,
-    types::{Error, Refused, Result},
-};
-use core::{fmt, ptr::NonNull};
+use crate::mem::region::{Given, Memory, wherever};
+use crate::mem::{Port, WrongAccesses};
+use crate::trace::{self, Event, Site};
+use crate::types::platform::forward_as_fd;
+use crate::types::{Error, Refused, Result};
+use core::fmt;
+use core::ptr::NonNull;
 use flight::State;
 use list::{List, Place};
 use places::{Places, Plan};

@@ -3,13 +3,13 @@
 //! kernel or in memory that the program gave.
 
 use super::list::{Links, NONE, Place};
-use crate::{
-    job::MAX_OPERANDS,
-    mem::{Operand, region::Memory},
-    types::{Error, Result},
-};
+use crate::job::MAX_OPERANDS;
+use crate::mem::Operand;
+use crate::mem::region::Memory;
+use crate::types::{Error, Result};
 use core::alloc::Layout;
-use core::{array, mem, ptr::NonNull, slice};
+use core::ptr::NonNull;
+use core::{array, mem, slice};
 
 /// The most jobs of a queue: more than the descriptors of any ring that a driver here has (512),
 /// and far fewer than an index can number.

@@ -1,17 +1,14 @@
 //! Frames that a device writes one after the other.
 
-use super::{
-    Cancelled, Done, Queue,
-    places::{MAX_WORDS, argument},
-};
-use crate::{
-    job::{Driver, QueueCounts},
-    mem::{CpuBuf, DevBuf, Pool},
-    trace::Site,
-    types::platform::forward_as_fd,
-    types::{Direction, Error, Refused, Result, timeout_us},
-};
-use core::{fmt, time::Duration};
+use super::places::{MAX_WORDS, argument};
+use super::{Cancelled, Done, Queue};
+use crate::job::{Driver, QueueCounts};
+use crate::mem::{CpuBuf, DevBuf, Pool};
+use crate::trace::Site;
+use crate::types::platform::forward_as_fd;
+use crate::types::{Direction, Error, Refused, Result, timeout_us};
+use core::fmt;
+use core::time::Duration;
 use heapless::Vec;
 
 /// **A stream owns the buffers that its device fills**, and keeps as many of them with the device

@@ -103,9 +103,8 @@ pub(crate) mod code {
         Alloc, DmaBits, EventFd, Export, Import, Release, Segments, StopSequence, Sync, Unmask,
         WaitFor,
     };
-    use nix::{
-        request_code_none, request_code_readwrite, request_code_write, sys::ioctl::ioctl_num_type,
-    };
+    use nix::sys::ioctl::ioctl_num_type;
+    use nix::{request_code_none, request_code_readwrite, request_code_write};
 
     const IOC: u8 = 0xC1;
     pub(crate) const GET_INFO: ioctl_num_type = request_code_none!(IOC, 0x50);

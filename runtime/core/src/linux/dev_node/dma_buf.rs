@@ -1,21 +1,17 @@
 #![allow(unsafe_code, reason = "implements the unsafe trait Backend on a raw mapping")]
 //! A dma-buf, imported for one bus master.
 
-use super::{
-    DevNode,
-    abi::{Import, SYNC_FOR_CPU, SYNC_FOR_DEVICE, SegmentAt},
-    check,
-    kernel::{DevNodeKernel, Request},
-    os,
-};
-use crate::{
-    linux::os::fd::{self, Fd},
-    linux::os::map as mapped,
-    mem::backend::{Backend, Mapping, Segment, SyncScope},
-    types::platform::{AsRawFd as _, BorrowedFd, OwnedFd},
-    types::{Direction, Error, timeout_us},
-};
-use core::{fmt, ops::Range, time::Duration};
+use super::abi::{Import, SYNC_FOR_CPU, SYNC_FOR_DEVICE, SegmentAt};
+use super::kernel::{DevNodeKernel, Request};
+use super::{DevNode, check, os};
+use crate::linux::os::fd::{self, Fd};
+use crate::linux::os::map as mapped;
+use crate::mem::backend::{Backend, Mapping, Segment, SyncScope};
+use crate::types::platform::{AsRawFd as _, BorrowedFd, OwnedFd};
+use crate::types::{Direction, Error, timeout_us};
+use core::fmt;
+use core::ops::Range;
+use core::time::Duration;
 use memmap2::MmapRaw;
 use nix::errno::Errno;
 

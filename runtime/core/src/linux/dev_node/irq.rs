@@ -1,19 +1,13 @@
 //! A contigo device's interrupts.
 
-use super::{
-    DevNode,
-    abi::MAX_INTERRUPTS,
-    kernel::{DevNodeKernel, Request},
-    os,
-};
-use crate::{
-    hw::Wait,
-    linux::{Spin, os::fd::Fd},
-    types::{
-        Error, lock,
-        platform::{AsFd, BorrowedFd},
-    },
-};
+use super::abi::MAX_INTERRUPTS;
+use super::kernel::{DevNodeKernel, Request};
+use super::{DevNode, os};
+use crate::hw::Wait;
+use crate::linux::Spin;
+use crate::linux::os::fd::Fd;
+use crate::types::platform::{AsFd, BorrowedFd};
+use crate::types::{Error, lock};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use nix::libc::EAGAIN;
 use spin::Once;

@@ -5,20 +5,14 @@ use super::abi::{
     self, Alloc, DmaBits, EventFd, Export, Import, Info, Release, SegmentAt, Segments, Step,
     SyncRange, Unmask, WaitFor,
 };
-use crate::{
-    linux::os::{
-        dir,
-        fd::{Fd, Path, check_name},
-        sysfs,
-    },
-    types::Error,
-};
-use core::{ffi::c_void, ptr};
-use nix::{
-    errno::Errno,
-    libc::{self, EACCES, EBUSY, ENOENT, EPERM, O_DIRECTORY, O_NONBLOCK, O_RDONLY, O_RDWR},
-    sys::ioctl::ioctl_num_type,
-};
+use crate::linux::os::fd::{Fd, Path, check_name};
+use crate::linux::os::{dir, sysfs};
+use crate::types::Error;
+use core::ffi::c_void;
+use core::ptr;
+use nix::errno::Errno;
+use nix::libc::{self, EACCES, EBUSY, ENOENT, EPERM, O_DIRECTORY, O_NONBLOCK, O_RDONLY, O_RDWR};
+use nix::sys::ioctl::ioctl_num_type;
 
 /// One ioctl of the module. Arrays are passed as slices: their length and their address are filled
 /// in here.

@@ -1,19 +1,16 @@
 #![allow(unsafe_code, reason = "implements the unsafe trait Backend on a raw mapping")]
 //! Memory that the kernel allocates for a contigo device, by the DMA API.
 
-use super::{
-    DevNode, DevNodeInfo,
-    abi::{ALLOC_COHERENT, Alloc, MAX_BUFFERS, SYNC_FOR_CPU, SYNC_FOR_DEVICE},
-    check,
-    kernel::{DevNodeKernel, Request},
-    os,
-};
-use crate::{
-    linux::os::{fd::Fd, map as mapped, pagemap},
-    mem::backend::{Backend, Mapping, SyncScope},
-    types::{Direction, Error, platform::OwnedFd},
-};
-use core::{fmt, ops::Range};
+use super::abi::{ALLOC_COHERENT, Alloc, MAX_BUFFERS, SYNC_FOR_CPU, SYNC_FOR_DEVICE};
+use super::kernel::{DevNodeKernel, Request};
+use super::{DevNode, DevNodeInfo, check, os};
+use crate::linux::os::fd::Fd;
+use crate::linux::os::{map as mapped, pagemap};
+use crate::mem::backend::{Backend, Mapping, SyncScope};
+use crate::types::platform::OwnedFd;
+use crate::types::{Direction, Error};
+use core::fmt;
+use core::ops::Range;
 use memmap2::MmapRaw;
 use nix::libc::{EDQUOT, ENOMEM, ENOSPC, EPROTO};
 

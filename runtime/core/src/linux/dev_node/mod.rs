@@ -20,38 +20,33 @@ mod memory;
 mod stop_program;
 mod windows;
 
-pub use self::{dma_buf::DmaBuf, info::DevNodeInfo, irq::DevNodeIrq, memory::OwnMemory};
+pub use self::dma_buf::DmaBuf;
+pub use self::info::DevNodeInfo;
+pub use self::irq::DevNodeIrq;
+pub use self::memory::OwnMemory;
 
 /// The seam where a test puts a kernel of its own.
 #[cfg(feature = "testkit")]
 #[doc(hidden)]
 pub mod seam {
-    pub use super::{
-        abi::*,
-        kernel::{DevNodeKernel, Request},
-    };
+    pub use super::abi::*;
+    pub use super::kernel::{DevNodeKernel, Request};
     pub use crate::linux::os::fd::Fd;
 }
 
-use self::{
-    abi::{INFO_COHERENT, INFO_TRANSLATED, Info, MAX_INTERRUPTS, SyncRange},
-    irq::Events,
-    kernel::{DevNodeKernel, Kernel, RUNNING, Request},
-};
-use crate::{
-    job::StopProgram,
-    linux::os::{fd::Fd, map as mapped},
-    mem::{
-        Port,
-        backend::{Mapping, SyncScope},
-    },
-    types::{Align, BaseAddr, Bus, DevAddr, Error, PhysAddr, shared::Shared},
-};
-use core::{
-    fmt,
-    ops::Range,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use self::abi::{INFO_COHERENT, INFO_TRANSLATED, Info, MAX_INTERRUPTS, SyncRange};
+use self::irq::Events;
+use self::kernel::{DevNodeKernel, Kernel, RUNNING, Request};
+use crate::job::StopProgram;
+use crate::linux::os::fd::Fd;
+use crate::linux::os::map as mapped;
+use crate::mem::Port;
+use crate::mem::backend::{Mapping, SyncScope};
+use crate::types::shared::Shared;
+use crate::types::{Align, BaseAddr, Bus, DevAddr, Error, PhysAddr};
+use core::fmt;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU32, Ordering};
 use memmap2::MmapRaw;
 use nix::libc::EPERM;
 use spin::{Mutex, Once};

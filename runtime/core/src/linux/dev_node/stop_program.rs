@@ -1,14 +1,10 @@
 #![allow(unsafe_code, reason = "a program that the kernel runs later writes registers")]
 //! A driver's stop program, in the kernel's form, and how it is loaded into the kernel.
 
-use super::{
-    DevNode,
-    abi::{self, STEP_ELSE, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, Step},
-};
-use crate::{
-    job::{Driver, Queue, StopProgram, StopStep},
-    types::Error,
-};
+use super::DevNode;
+use super::abi::{self, STEP_ELSE, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, Step};
+use crate::job::{Driver, Queue, StopProgram, StopStep};
+use crate::types::Error;
 
 impl<D: Driver> Queue<D> {
     /// Loads the program that stops the device into the kernel. The kernel runs it when the file of

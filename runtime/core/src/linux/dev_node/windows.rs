@@ -1,17 +1,11 @@
 //! A contigo device's registers.
 
-use super::{
-    DevNode,
-    abi::{MAX_WINDOWS, WINDOW_MMAP, Window},
-    kernel::DevNodeKernel,
-};
-use crate::{
-    linux::{
-        device::{Extent, Registers},
-        os::pagemap,
-    },
-    types::Error,
-};
+use super::DevNode;
+use super::abi::{MAX_WINDOWS, WINDOW_MMAP, Window};
+use super::kernel::DevNodeKernel;
+use crate::linux::device::{Extent, Registers};
+use crate::linux::os::pagemap;
+use crate::types::Error;
 use core::sync::atomic::Ordering;
 use nix::libc::EBUSY;
 

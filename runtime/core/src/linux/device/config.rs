@@ -7,10 +7,8 @@
 //! worst an interrupt that was just masked comes once more. Writing one byte would need no lock,
 //! but QEMU 7.2 does not unmask an interrupt when only the register's high byte is written.
 
-use crate::{
-    linux::os::fd::Fd,
-    types::{Error, lock},
-};
+use crate::linux::os::fd::Fd;
+use crate::types::{Error, lock};
 use spin::Mutex;
 
 /// Where the command register is, and its bits (PCI Local Bus Specification 3.0, 6.2.2, table 6-1).

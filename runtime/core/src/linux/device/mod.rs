@@ -8,7 +8,9 @@ mod registers;
 mod uio;
 mod uio_irq;
 
+pub use self::bus_master::BusMaster;
+pub use self::pci::PciFunction;
 pub(in crate::linux) use self::registers::Extent;
-pub use self::{
-    bus_master::BusMaster, pci::PciFunction, registers::Registers, uio::Uio, uio_irq::UioIrq,
-};
+pub use self::registers::Registers;
+pub use self::uio::Uio;
+pub use self::uio_irq::UioIrq;

@@ -4,26 +4,22 @@
 )]
 //! One PCI function, by its files under `/sys/bus/pci/devices`.
 
-use super::{
-    BusMaster, Registers, UioIrq,
-    config::{BUS_MASTER, Config, MEMORY_SPACE},
-    pci_bus::{self, Address},
-    registers::Extent,
-    uio::open_file,
-    uio_irq::NO_INTERRUPT,
-};
+use super::config::{BUS_MASTER, Config, MEMORY_SPACE};
+use super::pci_bus::{self, Address};
+use super::registers::Extent;
+use super::uio::open_file;
+use super::uio_irq::NO_INTERRUPT;
+use super::{BusMaster, Registers, UioIrq};
 use crate::hw::device::Wired;
-use crate::{
-    linux::Spin,
-    linux::os::{
-        dir::each_name,
-        fd::{Fd, Path},
-        pagemap, sysfs,
-    },
-    mem::Port,
-    types::{Bus, Error},
-};
-use core::{cell::Cell, ffi::CStr, fmt::Write as _};
+use crate::linux::Spin;
+use crate::linux::os::dir::each_name;
+use crate::linux::os::fd::{Fd, Path};
+use crate::linux::os::{pagemap, sysfs};
+use crate::mem::Port;
+use crate::types::{Bus, Error};
+use core::cell::Cell;
+use core::ffi::CStr;
+use core::fmt::Write as _;
 use nix::libc::{
     EACCES, EBUSY, EIO, ENODEV, ENOENT, EPERM, EWOULDBLOCK, O_DIRECTORY, O_PATH, O_RDONLY, O_RDWR,
     O_SYNC,

@@ -1,14 +1,11 @@
 //! Which PCI functions there are.
 
-use crate::{
-    linux::os::{
-        dir::each_name,
-        fd::{Fd, Path},
-        sysfs,
-    },
-    types::Error,
-};
-use core::{ffi::CStr, ops::RangeInclusive};
+use crate::linux::os::dir::each_name;
+use crate::linux::os::fd::{Fd, Path};
+use crate::linux::os::sysfs;
+use crate::types::Error;
+use core::ffi::CStr;
+use core::ops::RangeInclusive;
 use nix::libc::{ENOENT, O_DIRECTORY, O_RDONLY};
 
 /// `0000:00:01.0`; some host bridges have domains of up to 8 digits.

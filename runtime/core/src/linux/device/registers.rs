@@ -1,13 +1,13 @@
 #![allow(unsafe_code, reason = "a mapping of registers is what makes `MmioWindow`'s promise true")]
 //! A device's registers, mapped into this process.
 
+use crate::hw::{Mmio, MmioWindow};
+use crate::linux::os::fd::Fd;
+use crate::linux::os::{map, pagemap};
+use crate::trace::{self, Event, Site};
 use crate::types::forward::forward;
-use crate::{
-    hw::{Mmio, MmioWindow},
-    linux::os::{fd::Fd, map, pagemap},
-    trace::{self, Event, Site},
-    types::{Error, PhysAddr, shared::Shared},
-};
+use crate::types::shared::Shared;
+use crate::types::{Error, PhysAddr};
 use core::ptr::NonNull;
 use memmap2::MmapRaw;
 use nix::libc::{EACCES, EINVAL, EPERM, O_RDWR, O_SYNC};

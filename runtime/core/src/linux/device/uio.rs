@@ -4,18 +4,16 @@
 )]
 //! A device that the kernel gives to user space: registers and interrupt through `/dev/uioN`.
 
-use super::{Registers, UioIrq, registers::Extent};
+use super::registers::Extent;
+use super::{Registers, UioIrq};
 use crate::hw::device::Wired;
-use crate::{
-    linux::Spin,
-    linux::os::{
-        fd::{Fd, Path, check_name},
-        pagemap, sysfs,
-    },
-    mem::Port,
-    types::{Error, PhysAddr},
-};
-use core::{ffi::CStr, fmt::Write as _};
+use crate::linux::Spin;
+use crate::linux::os::fd::{Fd, Path, check_name};
+use crate::linux::os::{pagemap, sysfs};
+use crate::mem::Port;
+use crate::types::{Error, PhysAddr};
+use core::ffi::CStr;
+use core::fmt::Write as _;
 use nix::libc::{
     EACCES, EBUSY, EINVAL, ENODEV, ENOENT, ENOTDIR, EPERM, EWOULDBLOCK, O_DIRECTORY, O_NONBLOCK,
     O_RDONLY, O_RDWR,

@@ -1,13 +1,11 @@
 //! An interrupt that comes as something to read from `/dev/uioN`.
 
 use super::config::Config;
-use crate::{
-    hw::Wait,
-    linux::Spin,
-    linux::os::fd::Fd,
-    types::Error,
-    types::platform::{AsFd, BorrowedFd},
-};
+use crate::hw::Wait;
+use crate::linux::Spin;
+use crate::linux::os::fd::Fd;
+use crate::types::Error;
+use crate::types::platform::{AsFd, BorrowedFd};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use nix::libc::{EAGAIN, EIO, ENOSYS};
 
@@ -175,11 +173,10 @@ impl AsFd for UioIrq {
 )]
 mod tests {
     use super::*;
-    use std::{
-        io::{ErrorKind, Read, Write},
-        os::{fd::IntoRawFd, unix::net::UnixStream},
-        time::{Duration, Instant},
-    };
+    use std::io::{ErrorKind, Read, Write};
+    use std::os::fd::IntoRawFd;
+    use std::os::unix::net::UnixStream;
+    use std::time::{Duration, Instant};
 
     /// An interrupt, and the kernel's end of it.
     fn pair() -> (UioIrq, UnixStream) {

@@ -5,18 +5,12 @@
      mapping"
 )]
 
-use crate::{
-    linux::os::{
-        cache, map,
-        pagemap::{self, Block},
-        pin::Pin,
-    },
-    mem::backend::{Backend, Mapping, Segment, SyncScope},
-};
-use crate::{
-    mem::block::contiguous,
-    types::{Align, Direction, Error, PhysAddr},
-};
+use crate::linux::os::pagemap::{self, Block};
+use crate::linux::os::pin::Pin;
+use crate::linux::os::{cache, map};
+use crate::mem::backend::{Backend, Mapping, Segment, SyncScope};
+use crate::mem::block::contiguous;
+use crate::types::{Align, Direction, Error, PhysAddr};
 use core::ops::Range;
 use memmap2::{MmapOptions, MmapRaw};
 use nix::errno::Errno;

@@ -4,4 +4,6 @@ pub mod dma_heap;
 mod hugetlb;
 pub mod u_dma_buf;
 
-pub use self::{dma_heap::DmaHeap, hugetlb::HugeTlb, u_dma_buf::UDmaBuf};
+pub use self::dma_heap::DmaHeap;
+pub use self::hugetlb::HugeTlb;
+pub use self::u_dma_buf::UDmaBuf;

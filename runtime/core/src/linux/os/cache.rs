@@ -234,7 +234,8 @@ mod lines {
 #[cfg(target_arch = "aarch64")]
 mod el0 {
     use super::lines;
-    use core::{arch::asm, ops::Range};
+    use core::arch::asm;
+    use core::ops::Range;
     use memmap2::MmapRaw;
 
     /// `CTR_EL0`, the cache type register (DDI 0487).

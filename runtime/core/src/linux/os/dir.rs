@@ -64,7 +64,10 @@ mod tests {
     use super::*;
     use crate::linux::os::fd::Path;
     use nix::libc::{O_DIRECTORY, O_RDONLY};
-    use std::{collections::BTreeSet, fs, string::ToString, vec::Vec};
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::string::ToString;
+    use std::vec::Vec;
 
     #[test]
     fn every_name_is_given_once() {

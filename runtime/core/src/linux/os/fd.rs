@@ -10,11 +10,10 @@
 
 use crate::types::Error;
 use crate::types::platform::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
-use core::{
-    ffi::{CStr, c_int},
-    mem::ManuallyDrop,
-};
-use nix::{errno::Errno, libc};
+use core::ffi::{CStr, c_int};
+use core::mem::ManuallyDrop;
+use nix::errno::Errno;
+use nix::libc;
 
 /// The longest name of a device or a heap. A char device's name has 64 bytes with its NUL. So has a
 /// CMA area's (`CMA_MAX_NAME`, Linux `include/linux/cma.h`), which is the name of its heap.

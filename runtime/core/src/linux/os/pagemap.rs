@@ -17,13 +17,12 @@
 
 use crate::mem::backend::Segment;
 use crate::types::{Error, PhysAddr};
-use nix::{
-    errno::Errno,
-    fcntl::{OFlag, open},
-    libc::off_t,
-    sys::{stat::Mode, uio::pread},
-    unistd::{SysconfVar, sysconf},
-};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::libc::off_t;
+use nix::sys::stat::Mode;
+use nix::sys::uio::pread;
+use nix::unistd::{SysconfVar, sysconf};
 use zerocopy::IntoBytes;
 
 const NAME: &str = "/proc/self/pagemap";

@@ -14,10 +14,8 @@
 
 use super::fd::Fd;
 use memmap2::MmapRaw;
-use nix::{
-    errno::Errno,
-    libc::{self, c_int, c_long, c_uint, iovec, pid_t},
-};
+use nix::errno::Errno;
+use nix::libc::{self, c_int, c_long, c_uint, iovec, pid_t};
 
 /// `enum io_uring_register_op`, `include/uapi/linux/io_uring.h`.
 const REGISTER_BUFFERS: c_uint = 0;

@@ -3,8 +3,11 @@
 
 extern crate std;
 
-use core::{any::Any, fmt, ops::Deref};
-use std::{boxed::Box, sync::Arc};
+use core::any::Any;
+use core::fmt;
+use core::ops::Deref;
+use std::boxed::Box;
+use std::sync::Arc;
 
 /// The test's kernel.
 pub type Test<K> = Arc<K>;

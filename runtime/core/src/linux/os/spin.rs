@@ -4,11 +4,10 @@
 )]
 //! A wait with no interrupt.
 
-use crate::{hw::Wait, types::Error};
-use nix::{
-    libc,
-    time::{ClockId, clock_gettime},
-};
+use crate::hw::Wait;
+use crate::types::Error;
+use nix::libc;
+use nix::time::{ClockId, clock_gettime};
 
 /// Waits without an interrupt: a pause between polls, and no system call, because the vDSO answers
 /// `clock_gettime`. On 32-bit Arm cores without the architected timer it does not (Cortex-A9:

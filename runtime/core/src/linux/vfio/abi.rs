@@ -1,7 +1,8 @@
 //! The structures of VFIO's ioctls: `include/uapi/linux/vfio.h` of Linux 6.12, whose layouts do not
 //! change (each struct says its own size, and grows only at its end).
 
-use core::{ffi::c_int, mem::offset_of};
+use core::ffi::c_int;
+use core::mem::offset_of;
 use nix::sys::ioctl::ioctl_num_type;
 
 /// `_IO(VFIO_TYPE, VFIO_BASE + nr)`: the size is in the struct, not in the request.

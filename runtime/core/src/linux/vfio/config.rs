@@ -1,12 +1,11 @@
 //! The function's PCI configuration space, through the device's file: bus mastering, and whether it
 //! may ask not to be snooped.
 
-use super::{
-    abi::{self, RegionInfo},
-    kernel::{Ask as _, Kernel, Request, VfioKernel},
-    space::os,
-};
-use crate::{linux::os::fd::Fd, types::Error};
+use super::abi::{self, RegionInfo};
+use super::kernel::{Ask as _, Kernel, Request, VfioKernel};
+use super::space::os;
+use crate::linux::os::fd::Fd;
+use crate::types::Error;
 
 /// PCI Local Bus Specification 3.0, 6.2.2: the command register. Memory space, bus master.
 const COMMAND: u64 = 0x04;

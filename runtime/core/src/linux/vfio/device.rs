@@ -4,24 +4,22 @@
 )]
 //! The registers and the interrupt of a device behind an IOMMU.
 
-use super::{
-    Interrupt, Vfio,
-    abi::{RegionInfo, size_of_u32},
-    interrupt::Signal,
-    kernel::{Ask as _, Request},
-    space::{Capabilities, os},
-};
+use super::abi::{RegionInfo, size_of_u32};
+use super::interrupt::Signal;
+use super::kernel::{Ask as _, Request};
+use super::space::{Capabilities, os};
+use super::{Interrupt, Vfio};
+use crate::hw::{Device, Mmio, MmioWindow, Wait};
+use crate::linux::Spin;
+use crate::linux::os::map;
+use crate::linux::os::text::event;
+use crate::mem::Port;
+use crate::trace::{self, Event, Site};
+use crate::types::Error;
 use crate::types::forward::forward;
-use crate::{
-    hw::{Device, Mmio, MmioWindow, Wait},
-    linux::Spin,
-    linux::os::map,
-    linux::os::text::event,
-    mem::Port,
-    trace::{self, Event, Site},
-    types::Error,
-};
-use core::{fmt, ptr::NonNull, sync::atomic::Ordering};
+use core::fmt;
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering;
 use memmap2::MmapRaw;
 use nix::errno::Errno;
 

@@ -1,17 +1,15 @@
 #![allow(unsafe_code, reason = "poll(2) and read(2) on an eventfd, by its number")]
 //! One interrupt of a VFIO device, as an eventfd.
 
-use super::{
-    abi::{self, IrqInfo, IrqSet, size_of_u32},
-    kernel::{Ask as _, Kernel, Request, VfioKernel},
-    space::os,
-};
-use crate::{
-    hw::Wait,
-    linux::{Spin, os::fd::Fd},
-    types::Error,
-};
-use nix::{errno::Errno, libc};
+use super::abi::{self, IrqInfo, IrqSet, size_of_u32};
+use super::kernel::{Ask as _, Kernel, Request, VfioKernel};
+use super::space::os;
+use crate::hw::Wait;
+use crate::linux::Spin;
+use crate::linux::os::fd::Fd;
+use crate::types::Error;
+use nix::errno::Errno;
+use nix::libc;
 
 /// Which interrupt of a device to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,21 +5,20 @@
     reason = "ioctls and positioned reads on raw descriptors, and the unsafe trait of the seam"
 )]
 
-use super::{
-    abi::{
-        self, AttachIommufdPt, BindIommufd, DeviceInfo, GroupStatus, IrqInfo, IrqSet, MapDma,
-        RegionInfo, Type1Info, UnmapDma,
-    },
-    iommufd::{self, IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange},
-    sysfs,
+use super::abi::{
+    self, AttachIommufdPt, BindIommufd, DeviceInfo, GroupStatus, IrqInfo, IrqSet, MapDma,
+    RegionInfo, Type1Info, UnmapDma,
 };
-use crate::{linux::os::fd::Fd, types::Error};
-use core::{
-    ffi::{CStr, c_int, c_void},
-    mem::MaybeUninit,
-    ptr,
-};
-use nix::{errno::Errno, libc, sys::ioctl::ioctl_num_type};
+use super::iommufd::{self, IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange};
+use super::sysfs;
+use crate::linux::os::fd::Fd;
+use crate::types::Error;
+use core::ffi::{CStr, c_int, c_void};
+use core::mem::MaybeUninit;
+use core::ptr;
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::ioctl::ioctl_num_type;
 
 /// One ioctl with its argument. The kernel writes into the `&mut`.
 #[derive(Debug)]
@@ -316,7 +315,8 @@ fn version(release: impl Iterator<Item = u8>) -> (u32, u32) {
     reason = "a test that panics has failed, which is its purpose"
 )]
 mod tests {
-    use super::{Ask as _, RealVfio, Request, VfioKernel, abi::DeviceInfo, libc, version};
+    use super::abi::DeviceInfo;
+    use super::{Ask as _, RealVfio, Request, VfioKernel, libc, version};
 
     #[test]
     fn a_release_is_its_first_two_numbers() {

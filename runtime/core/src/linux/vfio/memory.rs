@@ -1,14 +1,15 @@
 #![allow(unsafe_code, reason = "implements the unsafe trait Backend")]
 //! Memory of an I/O address space.
 
-use super::{Vfio, iova::State};
-use crate::{
-    linux::os::{cache, map, pagemap},
-    mem::{Backend, Mapping, SyncScope},
-    trace::{self, Event, Site},
-    types::{BaseAddr, DevAddr, Direction, Error, Refused, lock},
-};
-use core::{fmt, mem::ManuallyDrop, ops::Range};
+use super::Vfio;
+use super::iova::State;
+use crate::linux::os::{cache, map, pagemap};
+use crate::mem::{Backend, Mapping, SyncScope};
+use crate::trace::{self, Event, Site};
+use crate::types::{BaseAddr, DevAddr, Direction, Error, Refused, lock};
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::ops::Range;
 use memmap2::{MmapOptions, MmapRaw};
 
 /// One block of this process's memory that a device behind an IOMMU reaches at one run of I/O

@@ -79,35 +79,33 @@ mod memory;
 mod space;
 mod sysfs;
 
-pub use self::{device::VfioDevice, interrupt::Interrupt, memory::VfioMemory};
+pub use self::device::VfioDevice;
+pub use self::interrupt::Interrupt;
+pub use self::memory::VfioMemory;
 
 /// The seam where a test puts a kernel of its own.
 #[cfg(feature = "testkit")]
 #[doc(hidden)]
 pub mod seam {
-    pub use super::{kernel::VfioKernel, sysfs::Function};
+    pub use super::kernel::VfioKernel;
+    pub use super::sysfs::Function;
     pub use crate::linux::os::fd::Fd;
 }
 
-use self::{
-    abi::{DeviceInfo, size_of_u32},
-    config::Config,
-    iova::{State, Table},
-    kernel::{Ask as _, Kernel, RUNNING, Request, VfioKernel},
-    space::{Space, os},
-};
-use crate::{
-    linux::os::cache,
-    linux::os::fd::Fd,
-    linux::os::text::event,
-    mem::Port,
-    trace::{self, Event, Site},
-    types::{BaseAddr, Bus, Error, lock, shared::Shared},
-};
-use core::{
-    fmt,
-    sync::atomic::{AtomicBool, AtomicU32, Ordering},
-};
+use self::abi::{DeviceInfo, size_of_u32};
+use self::config::Config;
+use self::iova::{State, Table};
+use self::kernel::{Ask as _, Kernel, RUNNING, Request, VfioKernel};
+use self::space::{Space, os};
+use crate::linux::os::cache;
+use crate::linux::os::fd::Fd;
+use crate::linux::os::text::event;
+use crate::mem::Port;
+use crate::trace::{self, Event, Site};
+use crate::types::shared::Shared;
+use crate::types::{BaseAddr, Bus, Error, lock};
+use core::fmt;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use spin::Mutex;
 
 /// One PCI device, opened, in an I/O address space of its own. [`memory`](Self::memory) puts memory

@@ -1,19 +1,16 @@
 //! One I/O address space of the kernel's: a type1 container with one group, or an address space of
 //! iommufd.
 
-use super::{
-    abi::{
-        self, AttachIommufdPt, BindIommufd, GroupStatus, MapDma, Type1Info, UnmapDma, size_of_u32,
-    },
-    iommufd::{IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange},
-    iova::{MAX_RANGES, TOO_MANY_RANGES},
-    kernel::{Ask as _, Kernel, Request, VfioKernel},
+use super::abi::{
+    self, AttachIommufdPt, BindIommufd, GroupStatus, MapDma, Type1Info, UnmapDma, size_of_u32,
 };
-use crate::{
-    linux::os::fd::{Fd, Path, check_name},
-    types::Error,
-};
-use core::{ffi::c_int, fmt::Write as _};
+use super::iommufd::{IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange};
+use super::iova::{MAX_RANGES, TOO_MANY_RANGES};
+use super::kernel::{Ask as _, Kernel, Request, VfioKernel};
+use crate::linux::os::fd::{Fd, Path, check_name};
+use crate::types::Error;
+use core::ffi::c_int;
+use core::fmt::Write as _;
 use heapless::{String, Vec};
 use nix::libc::{EACCES, EBUSY, EINVAL, EMSGSIZE, ENODEV, ENOENT, ENOMEM, ENOSPC, EPERM};
 

@@ -4,15 +4,12 @@
     reason = "readlinkat and getdents64, which no safe function has without a heap"
 )]
 
-use crate::{
-    linux::os::{
-        fd::{Fd, Path, check_name},
-        sysfs::ATTRIBUTE,
-    },
-    types::Error,
-};
+use crate::linux::os::fd::{Fd, Path, check_name};
+use crate::linux::os::sysfs::ATTRIBUTE;
+use crate::types::Error;
 use core::ffi::CStr;
-use nix::{errno::Errno, libc};
+use nix::errno::Errno;
+use nix::libc;
 
 const GROUP: &str = "iommu_group";
 const DEVICES: &str = "vfio-dev";
@@ -152,13 +149,10 @@ fn number(digits: &[u8]) -> Option<u32> {
 )]
 mod tests {
     use super::{Error, Function, function};
-    use std::{
-        env, format, fs,
-        os::unix::fs::symlink,
-        path::{Path, PathBuf},
-        process,
-        string::String,
-    };
+    use std::os::unix::fs::symlink;
+    use std::path::{Path, PathBuf};
+    use std::string::String;
+    use std::{env, format, fs, process};
 
     const ADDRESS: &str = "0000:00:01.0";
 

@@ -1,14 +1,10 @@
 #![allow(unsafe_code, reason = "an owner is reached by a pointer: a last handle frees it")]
 //! The core of every buffer: some bytes of a block, and the owner that gets them back.
 
-use crate::{
-    mem::{
-        Backend, Holder, Port,
-        block::{Block, State},
-        span::Span,
-    },
-    types::{Align, Bus, Direction, Error},
-};
+use crate::mem::block::{Block, State};
+use crate::mem::span::Span;
+use crate::mem::{Backend, Holder, Port};
+use crate::types::{Align, Bus, Direction, Error};
 use core::ptr::NonNull;
 
 /// An owner behind a pointer: the functions of its type. A trait object would be called with a

@@ -2,15 +2,14 @@
 //! The CPU's side of a buffer.
 
 use super::Chunk;
-use crate::{
-    mem::{
-        block::Block,
-        span::{Part, Span},
-    },
-    trace::{self, Event, Site},
-    types::{Bus, Error, Refused},
-};
-use core::{fmt, mem, mem::ManuallyDrop, ops::RangeBounds, ptr::NonNull};
+use crate::mem::block::Block;
+use crate::mem::span::{Part, Span};
+use crate::trace::{self, Event, Site};
+use crate::types::{Bus, Error, Refused};
+use core::mem::ManuallyDrop;
+use core::ops::RangeBounds;
+use core::ptr::NonNull;
+use core::{fmt, mem};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A buffer that the CPU owns: it has views, and no address. Dropping it gives it back to its pool.

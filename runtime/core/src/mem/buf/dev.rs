@@ -2,15 +2,13 @@
 //! The device's side of a buffer.
 
 use super::{Chunk, CpuBuf};
-use crate::{
-    mem::{
-        Handle, Port, WrongAccesses,
-        span::{Part, Span, after_device, before_device},
-    },
-    trace::{self, Event, Site},
-    types::{Bus, DevAddr, Direction, Error, Refused, barrier},
-};
-use core::{fmt, mem::ManuallyDrop, ptr::NonNull};
+use crate::mem::span::{Part, Span, after_device, before_device};
+use crate::mem::{Handle, Port, WrongAccesses};
+use crate::trace::{self, Event, Site};
+use crate::types::{Bus, DevAddr, Direction, Error, Refused, barrier};
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
 
 /// One operand as a driver sees it: where the device finds it. A plain number: it gives no right to
 /// the bytes.

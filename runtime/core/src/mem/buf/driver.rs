@@ -5,12 +5,11 @@
 //! A buffer that a driver keeps: microcode, descriptors.
 
 use super::{CpuBuf, DevBuf};
-use crate::{
-    mem::Port,
-    trace::Site,
-    types::{DevAddr, Direction, Error, Refused, barrier},
-};
-use core::{fmt, mem::ManuallyDrop};
+use crate::mem::Port;
+use crate::trace::Site;
+use crate::types::{DevAddr, Direction, Error, Refused, barrier};
+use core::fmt;
+use core::mem::ManuallyDrop;
 
 /// Memory that a driver shares with its device, beside the operands of its jobs: a PL330's
 /// microcode, a DMA engine's descriptors and the status that it writes into them. It belongs to the

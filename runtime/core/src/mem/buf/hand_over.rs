@@ -11,14 +11,10 @@
 //! here take the three for one buffer.
 
 use super::{Chunk, CpuBuf, DevBuf, DevSlice};
-use crate::{
-    mem::{
-        Port, SyncScope,
-        span::{Part, Span, before_device, before_writing},
-    },
-    trace::Site,
-    types::{DevAddr, Direction, Error, Refused, barrier},
-};
+use crate::mem::span::{Part, Span, before_device, before_writing};
+use crate::mem::{Port, SyncScope};
+use crate::trace::Site;
+use crate::types::{DevAddr, Direction, Error, Refused, barrier};
 use core::ops::RangeBounds;
 
 /// Checks `span` of a chunk against a port, and returns where the device will find it.

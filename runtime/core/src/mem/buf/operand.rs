@@ -2,17 +2,15 @@
 //! A buffer on its way into a job.
 
 use super::{Chunk, CpuBuf, DevBuf, DevSlice, hand_over};
-use crate::{
-    mem::{
-        Port,
-        span::{Part, Span},
-    },
-    trace::Site,
-    types::{DevAddr, Direction, Error, Refused},
-};
+use crate::mem::Port;
+use crate::mem::span::{Part, Span};
+use crate::trace::Site;
+use crate::types::{DevAddr, Direction, Error, Refused};
+use core::fmt;
 #[cfg(target_pointer_width = "64")]
 use core::mem;
-use core::{fmt, mem::ManuallyDrop, ops::RangeBounds};
+use core::mem::ManuallyDrop;
+use core::ops::RangeBounds;
 
 /// A buffer on its way into a job: which bytes of it, and what the device does with them. It has no
 /// view and no address.

@@ -4,15 +4,13 @@
 )]
 //! The allocator of a region, behind its lock.
 
-use super::{control::Control, returned};
-use crate::{
-    mem::{
-        SyncScope,
-        region::tlsf::{Full, Node, Tlsf},
-        span::Span,
-    },
-    types::{Align, Error, Result, atomic::Ordering, lock},
-};
+use super::control::Control;
+use super::returned;
+use crate::mem::SyncScope;
+use crate::mem::region::tlsf::{Full, Node, Tlsf};
+use crate::mem::span::Span;
+use crate::types::atomic::Ordering;
+use crate::types::{Align, Error, Result, lock};
 use core::ptr::NonNull;
 
 /// The table behind the lock: only the lock's guard gives the pointer.

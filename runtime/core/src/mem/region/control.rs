@@ -20,28 +20,23 @@
 //! was the last. So no reference to the control block may be alive then, not even that of a
 //! method's `self`: the functions that drop a unit take pointers.
 
-use super::{
-    count::{Count, MAX_HANDLES},
-    limits::{LINE, Limits, PAGE, layout, put, tri, within},
-    memory::{Memory, wherever},
-};
-use crate::{
-    mem::{
-        Backend,
-        block::{Block, Requirements, State},
-        buf::{Chunk, OwnerTable},
-        region::tlsf::{MAX_BLOCKS, Node, Tlsf},
-        region::{bitmap::WORD_BITS, parts},
-        span::Span,
-    },
-    trace::{self, Event, Site},
-    types::{
-        Error, Result,
-        atomic::{AtomicBool, AtomicU8, AtomicUsize},
-    },
-};
+use super::count::{Count, MAX_HANDLES};
+use super::limits::{LINE, Limits, PAGE, layout, put, tri, within};
+use super::memory::{Memory, wherever};
+use crate::mem::Backend;
+use crate::mem::block::{Block, Requirements, State};
+use crate::mem::buf::{Chunk, OwnerTable};
+use crate::mem::region::bitmap::WORD_BITS;
+use crate::mem::region::parts;
+use crate::mem::region::tlsf::{MAX_BLOCKS, Node, Tlsf};
+use crate::mem::span::Span;
+use crate::trace::{self, Event, Site};
+use crate::types::atomic::{AtomicBool, AtomicU8, AtomicUsize};
+use crate::types::{Error, Result};
 use core::alloc::Layout;
-use core::{mem::ManuallyDrop, ptr, ptr::NonNull};
+use core::mem::ManuallyDrop;
+use core::ptr;
+use core::ptr::NonNull;
 use spin::Mutex;
 
 impl Limits {

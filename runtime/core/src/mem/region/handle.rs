@@ -1,21 +1,17 @@
 #![allow(unsafe_code, reason = "a handle is a pointer that counts")]
 //! A region: a handle to one block of DMA memory.
 
-use super::{
-    Limits, Pool,
-    control::{Control, Plan},
-    memory::{Given, Memory},
-    pool_state::{PoolPlan, PoolState},
-};
-use crate::{
-    mem::{
-        Backend, CpuBuf, Port, SyncScope,
-        block::{self, Block, Requirements, State},
-    },
-    trace::{self, Event, Site, Stats},
-    types::{Align, BaseAddr, DevAddr, Error, Refused, Result, platform::OwnedFd},
-};
-use core::{fmt, ptr::NonNull};
+use super::control::{Control, Plan};
+use super::memory::{Given, Memory};
+use super::pool_state::{PoolPlan, PoolState};
+use super::{Limits, Pool};
+use crate::mem::block::{self, Block, Requirements, State};
+use crate::mem::{Backend, CpuBuf, Port, SyncScope};
+use crate::trace::{self, Event, Site, Stats};
+use crate::types::platform::OwnedFd;
+use crate::types::{Align, BaseAddr, DevAddr, Error, Refused, Result};
+use core::fmt;
+use core::ptr::NonNull;
 
 /// A handle to one block of DMA memory, checked, and given out in buffers. Clones are the same
 /// region.

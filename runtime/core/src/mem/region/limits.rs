@@ -2,10 +2,8 @@
 //! of it can run at compile time.
 
 use super::slots::WORD_SLOTS;
-use crate::{
-    mem::region::bitmap::WORD_BITS,
-    types::{Error, Result},
-};
+use crate::mem::region::bitmap::WORD_BITS;
+use crate::types::{Error, Result};
 use core::alloc::Layout;
 
 /// `?` for a `const fn`, in which the compiler does not allow it yet.

@@ -5,12 +5,11 @@
 //! The memory that a control block or a queue's jobs lie in: pages from the kernel, or what the
 //! program gave.
 
-use crate::types::{
-    Error, Result,
-    platform::{Anonymous, HAS_MEMORY},
-};
+use crate::types::platform::{Anonymous, HAS_MEMORY};
+use crate::types::{Error, Result};
 use core::alloc::Layout;
-use core::{mem::MaybeUninit, ptr::NonNull};
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
 
 /// Memory that a program gives for ever, if no kernel gives any.
 pub(crate) type Given = &'static mut [MaybeUninit<u8>];

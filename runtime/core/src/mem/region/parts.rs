@@ -1,10 +1,8 @@
 //! Counts the handles of a slot whose buffer was split. A slot that was never split has one handle,
 //! and costs one plain load.
 
-use crate::types::{
-    Error,
-    atomic::{AtomicU8, Ordering},
-};
+use crate::types::Error;
+use crate::types::atomic::{AtomicU8, Ordering};
 
 /// The most handles that a slot can have: the first, and what a byte counts beside it.
 const MAX_PARTS: u32 = 256;

@@ -2,8 +2,11 @@
 //! Equal slots of a region, for any number of threads.
 
 use super::pool_state::{self, PoolState};
-use crate::{mem::CpuBuf, trace::Site, types::Result};
-use core::{fmt, ptr::NonNull};
+use crate::mem::CpuBuf;
+use crate::trace::Site;
+use crate::types::Result;
+use core::fmt;
+use core::ptr::NonNull;
 
 /// A handle to equal slots of a [`Region`](super::Region). A take and a drop are one atomic
 /// operation each, with no system call and no heap. Clones are the same pool.

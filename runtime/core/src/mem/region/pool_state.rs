@@ -5,31 +5,21 @@
 //! region's count. So it never outlives the region's control block. It is freed when the pool has
 //! no handle and no slot is out: see `slots`.
 
-use super::{
-    control::Control,
-    count::Count,
-    limits::{LINE, MAX_SLOTS, layout, put, tri, within},
-    memory::{Memory, wherever},
-    slots::{Slots, slot_of, words_for},
-};
-use crate::{
-    mem::{
-        buf::{Chunk, OwnerTable},
-        region::bitmap::WORD_BITS,
-        span::Span,
-    },
-    trace::{self, Event, Site},
-    types::{
-        Error, Result,
-        atomic::{AtomicU8, AtomicUsize},
-    },
-};
+use super::control::Control;
+use super::count::Count;
+use super::limits::{LINE, MAX_SLOTS, layout, put, tri, within};
+use super::memory::{Memory, wherever};
+use super::slots::{Slots, slot_of, words_for};
+use crate::mem::buf::{Chunk, OwnerTable};
+use crate::mem::region::bitmap::WORD_BITS;
+use crate::mem::span::Span;
+use crate::trace::{self, Event, Site};
+use crate::types::atomic::{AtomicU8, AtomicUsize};
+use crate::types::{Error, Result};
 use core::alloc::Layout;
-use core::{
-    mem::{ManuallyDrop, offset_of},
-    ptr,
-    ptr::NonNull,
-};
+use core::mem::{ManuallyDrop, offset_of};
+use core::ptr;
+use core::ptr::NonNull;
 
 /// Where each part of a pool's control block begins, in bytes from the beginning of it.
 #[derive(Clone, Copy)]

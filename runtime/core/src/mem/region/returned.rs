@@ -3,10 +3,8 @@
 //!
 //! It knows no memory and no allocator, so that the model checker can run every interleaving of it.
 
-use crate::{
-    mem::region::bitmap::WORD_BITS,
-    types::atomic::{AtomicBool, AtomicUsize, Ordering},
-};
+use crate::mem::region::bitmap::WORD_BITS;
+use crate::types::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Sets a block's bit in `words`, and raises `any`.
 #[inline]

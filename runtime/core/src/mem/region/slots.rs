@@ -8,16 +8,10 @@
 //!
 //! It knows no memory, so that the model checker can run every interleaving of it.
 
-use crate::{
-    mem::region::{
-        bitmap::{self, WORD_BITS},
-        parts,
-    },
-    types::{
-        Error,
-        atomic::{AtomicU8, AtomicUsize, Ordering},
-    },
-};
+use crate::mem::region::bitmap::{self, WORD_BITS};
+use crate::mem::region::parts;
+use crate::types::Error;
+use crate::types::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 /// The mark of a closed pool, in each word. Its bit stands for no slot.
 const CLOSED: usize = 1 << WORD_SLOTS;

@@ -8,30 +8,27 @@
     reason = "a test that panics has failed; a backend is a promise"
 )]
 
-use super::{
-    Limits, Pool, Region,
-    slots::{Slots, WORD_SLOTS, slot_of, words_for},
-};
-use crate::{
-    dlpack::{DataType, Shape, TensorSpec, TensorTable, abi::DlManagedTensorVersioned},
-    mem::{
-        Backend, CpuBuf, Mapping, Port, SyncScope, block::Requirements, region::bitmap::WORD_BITS,
-    },
-    types::{Align, BaseAddr, Bus, Direction, Error, PhysAddr, Result, atomic::AtomicU8},
-};
-use core::{mem, mem::MaybeUninit, ops::Range, ptr, ptr::NonNull};
-use std::{
-    alloc::{Layout, alloc_zeroed, dealloc},
-    boxed::Box,
-    collections::BTreeSet,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread, vec,
-    vec::Vec,
-};
+use super::slots::{Slots, WORD_SLOTS, slot_of, words_for};
+use super::{Limits, Pool, Region};
+use crate::dlpack::abi::DlManagedTensorVersioned;
+use crate::dlpack::{DataType, Shape, TensorSpec, TensorTable};
+use crate::mem::block::Requirements;
+use crate::mem::region::bitmap::WORD_BITS;
+use crate::mem::{Backend, CpuBuf, Mapping, Port, SyncScope};
+use crate::types::atomic::AtomicU8;
+use crate::types::{Align, BaseAddr, Bus, Direction, Error, PhysAddr, Result};
+use core::mem::MaybeUninit;
+use core::ops::Range;
+use core::ptr::NonNull;
+use core::{mem, ptr};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::boxed::Box;
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::vec::Vec;
+use std::{thread, vec};
 
 /// A block of the heap, which is really freed, so that Miri sees any use after that.
 struct Block {

@@ -1,11 +1,10 @@
 //! The table of errors. Each row has its documentation, C's number and name, its errno, its fields,
 //! and its text, which says what happened and how to go on. Its section is its kind.
 
-use super::{
-    ErrorKind, ErrorRow,
-    words::{Errno, Limits, List},
-};
-use crate::types::{Bus, Direction, TensorRule, near::Among};
+use super::words::{Errno, Limits, List};
+use super::{ErrorKind, ErrorRow};
+use crate::types::near::Among;
+use crate::types::{Bus, Direction, TensorRule};
 use core::fmt;
 
 // errno(3), as Linux numbers them on the processors of every board here.

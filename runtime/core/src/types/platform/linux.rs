@@ -10,15 +10,15 @@ mod process;
 extern crate std;
 
 pub use self::process::same_process;
-use crate::types::{Error, Result, atomic::AtomicU32};
-use core::{ptr::NonNull, time::Duration};
+use crate::types::atomic::AtomicU32;
+use crate::types::{Error, Result};
+use core::ptr::NonNull;
+use core::time::Duration;
 use memmap2::{Advice, MmapMut};
-use nix::{
-    errno::Errno,
-    libc::{self, c_int, c_long},
-    sys::time::TimeSpec,
-    time::{ClockId, ClockNanosleepFlags, clock_nanosleep},
-};
+use nix::errno::Errno;
+use nix::libc::{self, c_int, c_long};
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 pub use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Can [`Anonymous::zeroed`] succeed?

@@ -1,10 +1,9 @@
 //! No operating system, or one whose memory this build does not use.
 
-use crate::types::{
-    Error, Result,
-    atomic::{AtomicU32, Ordering},
-};
-use core::{ptr::NonNull, time::Duration};
+use crate::types::atomic::{AtomicU32, Ordering};
+use crate::types::{Error, Result};
+use core::ptr::NonNull;
+use core::time::Duration;
 
 /// Can [`Anonymous::zeroed`] succeed?
 pub const HAS_MEMORY: bool = false;

@@ -10,15 +10,11 @@
 //! a function that the C library calls in a child of its own `fork`.
 
 use crate::types::{Error, Result};
-use core::{
-    ptr::{self, NonNull},
-    sync::atomic::{AtomicPtr, AtomicU32, Ordering},
-};
-use nix::{
-    errno::Errno,
-    libc::{MADV_WIPEONFORK, getpid, pthread_atfork},
-    sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap},
-};
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use nix::errno::Errno;
+use nix::libc::{MADV_WIPEONFORK, getpid, pthread_atfork};
+use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 /// The page, once a thread has asked. The word in it is not 0 in the process that asked first, and
 /// 0 in its children.

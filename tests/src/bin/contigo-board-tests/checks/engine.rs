@@ -4,12 +4,13 @@
 
 use crate::setup::{Bench, DRIVER_REACH_BYTES, Place, given_back};
 use crate::verdict::{Verdict, Wrong, ensure, fail, others, skip};
-use contigo::{
-    Align, CpuBuf, Device, Driver, Error, Queue, Region, drivers::pl330::Pl330, names::DeviceName,
-};
+use contigo::drivers::pl330::Pl330;
+use contigo::names::DeviceName;
+use contigo::{Align, CpuBuf, Device, Driver, Error, Queue, Region};
 use contigo_exerciser::{JOB_TIMEOUT, Line, refresh};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
-use std::{thread::sleep, time::Duration};
+use std::thread::sleep;
+use std::time::Duration;
 
 pub(crate) fn at(place: &Place, bench: impl Bench<Out = Verdict>) -> Verdict {
     place.run(false, bench).map_err(Wrong::opening)?

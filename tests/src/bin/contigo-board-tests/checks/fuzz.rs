@@ -16,11 +16,14 @@ use crate::pages::{Map, block};
 use crate::raw::{RawDevNode, code};
 use crate::verdict::{Verdict, Wrong, ensure, must};
 use fastrand::Rng;
+use nix::errno::Errno;
+use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags};
-use nix::{errno::Errno, libc};
+use std::fs::File;
+use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
-use std::{fs::File, io::Write, thread::sleep};
 
 /// Calls, half of them before the kernel's counters are read a first time.
 const CALLS: u64 = 500_000;

@@ -15,11 +15,10 @@ use crate::machine::{Engine, Memory};
 use crate::pages::{Map, block};
 use crate::setup::{Bench, Place};
 use crate::verdict::{Verdict, Wrong, ensure, fail, must};
+use contigo::drivers::pl330::Pl330;
+use contigo::linux::memory::HugeTlb;
 use contigo::names::{Attach, MemoryName};
-use contigo::{
-    Align, Backend as _, Device, Driver, Error, Mmio as _, Queue, Region, Result,
-    drivers::pl330::Pl330, linux::memory::HugeTlb,
-};
+use contigo::{Align, Backend as _, Device, Driver, Error, Mmio as _, Queue, Region, Result};
 use contigo_exerciser::{Ground, Line};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use std::io::{PipeWriter, Write};

@@ -5,8 +5,11 @@
 use crate::machine::meminfo;
 use crate::verdict::{Verdict, Wrong, ensure, fail, skip};
 use contigo::linux::memory::{DmaHeap, HugeTlb};
-use contigo::{Backend as _, Error, Region, Result, names::MemoryName};
-use std::{fs, thread::sleep, time::Duration};
+use contigo::names::MemoryName;
+use contigo::{Backend as _, Error, Region, Result};
+use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
 
 /// Blocks of one memory at most: 4 GiB of them.
 const BLOCKS_MAX: usize = 4096;
@@ -224,7 +227,8 @@ fn soft_offline(block: &HugeTlb) -> std::result::Result<(), i32> {
 #[allow(clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::*;
-    use std::{cell::Cell, rc::Rc};
+    use std::cell::Cell;
+    use std::rc::Rc;
 
     struct Room(Rc<Cell<usize>>);
 

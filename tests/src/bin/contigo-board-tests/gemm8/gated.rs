@@ -9,8 +9,9 @@
 
 use super::{CANARY, SLOTS, long_operands, operands, product, timeouts, write_until_killed};
 use crate::apart::{kill_many, kill_one};
+use crate::machine::heaps;
+use crate::setup::virt_port;
 use crate::verdict::{Seen, Tried, fail, others};
-use crate::{machine::heaps, setup::virt_port};
 use contigo::drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES};
 use contigo::job::{StopProgram, StopStep};
 use contigo::linux::dev_node::{DevNode, OwnMemory};
@@ -19,8 +20,10 @@ use contigo::names::{AnyDevice, Attach, DeviceName, OpenDevice};
 use contigo::{Align, Backend as _, Error, Queue, Region, Result};
 use contigo_gemm8::{Gemm, Gemm8, Output};
 use fastrand::Rng;
+use std::fs;
+use std::io::PipeWriter;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
-use std::{fs, io::PipeWriter, thread::sleep};
 
 /// One test: its name, and what it does with the device of that name.
 pub(crate) type Test = (&'static str, fn(&DeviceName) -> Tried);

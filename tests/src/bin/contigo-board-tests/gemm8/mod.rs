@@ -8,8 +8,9 @@ mod vfio;
 pub(crate) use gated::{CONTIGO, UIO};
 pub(crate) use vfio::TESTS as VFIO;
 
+use crate::apart::AT_WORK;
+use crate::setup::given_back;
 use crate::verdict::{Seen, Tried, fail, others};
-use crate::{apart::AT_WORK, setup::given_back};
 use contigo::{Align, CpuBuf, DevAddr, Driver, Error, Operand, Port, Queue, Region, Result};
 use contigo_gemm8::{Gemm, Output, requantize};
 use fastrand::Rng;

@@ -9,14 +9,18 @@ use super::{
     A_WHILE, CANARY, LIMIT, SLOTS, fill, long_operands, operands, product, random, run, timeouts,
     write_until_killed,
 };
+use crate::apart::kill_many;
 use crate::verdict::{Seen, Tried, fail, others};
+use crate::vfio::edu::opened;
+use crate::vfio::litepcie::interrupts;
 use crate::vfio::{KILLED_BYTES, Test, next_owner};
-use crate::{apart::kill_many, vfio::edu::opened, vfio::litepcie::interrupts};
 use contigo::linux::vfio::{Interrupt, Vfio, VfioDevice};
 use contigo::{Align, Error, Queue, Region, Result};
 use contigo_gemm8::{Gemm, Gemm8, Output};
 use fastrand::Rng;
-use std::{io::PipeWriter, thread::sleep, time::Instant};
+use std::io::PipeWriter;
+use std::thread::sleep;
+use std::time::Instant;
 
 pub(crate) const TESTS: &[Test] = &[
     ("opened", opened),

@@ -1,9 +1,10 @@
 //! How long the shortest job takes, from the call that starts it to the program's return; and
 //! beside it, how late the kernel wakes a program by its clock alone.
 
+use crate::jobs::SLOW_JOBS;
 use crate::row::{Name, Row, Status};
 use crate::setup::{Bench, Place};
-use crate::{jobs::SLOW_JOBS, verdict::others};
+use crate::verdict::others;
 use contigo::{Align, DevBuf, Driver, Error, Queue, Region};
 use contigo_exerciser::{Events, JOB_TIMEOUT, Line};
 use serde::{Deserialize, Serialize};
@@ -228,9 +229,10 @@ fn clock() -> (u64, u64) {
 /// `cyclictest` is a program of rt-tests, which a board has or has not.
 pub(crate) mod cyclictest {
     use serde::Serialize;
+    use std::io::Read;
     use std::process::{Command, Stdio};
+    use std::thread::sleep;
     use std::time::{Duration, Instant};
-    use std::{io::Read, thread::sleep};
 
     /// Wakes, a millisecond apart: five seconds.
     const LOOPS: &str = "5000";

@@ -9,14 +9,18 @@ pub(crate) use energy::Energy;
 pub(crate) use latency::Latency;
 
 use crate::machine::{Engine, Memory};
+use crate::options::Options;
 use crate::row::{Row, Status};
-use crate::{options::Options, soak::Summary};
+use crate::soak::Summary;
 use contigo_bringup::machine::Machine;
 use latency::cyclictest::{self, Cyclictest};
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::Permissions;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::UNIX_EPOCH;
-use std::{collections::BTreeMap, fs::Permissions, os::unix::fs::PermissionsExt, path::Path};
 use tempfile::{Builder, NamedTempFile};
 
 /// Rises when a reader of older files would misread a new one.

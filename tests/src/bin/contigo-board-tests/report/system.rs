@@ -2,7 +2,8 @@
 //! whether it is an emulated one. A report of such a machine names the sign of it, and is no result
 //! of silicon.
 
-use contigo_bringup::{board, machine::Machine};
+use contigo_bringup::board;
+use contigo_bringup::machine::Machine;
 use nix::sys::utsname::uname;
 use serde::Serialize;
 use std::thread;

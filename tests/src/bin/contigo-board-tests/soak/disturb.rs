@@ -2,13 +2,16 @@
 //! device that is taken from its driver and given back.
 
 use crate::apart::{AT_WORK, Apart};
+use crate::machine::meminfo;
+use crate::pages::Map;
 use crate::verdict::{Tried, Wrong, ensure, fail, must};
-use crate::{machine::meminfo, pages::Map};
 use contigo::names::DeviceName;
 use fastrand::Rng;
+use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
-use std::{fs, io::Write, thread::sleep};
 
 const FOLDER: &str = "/sys/devices/system/cpu/cpufreq";
 /// One round in so many moves a clock.

@@ -13,15 +13,18 @@ mod rounds;
 mod watch;
 mod work;
 
-use crate::{options::Options, report, row::Status};
+use crate::options::Options;
+use crate::report;
+use crate::row::Status;
 use disturb::Clocks;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use rounds::{Kind, Rounds};
 use serde::Serialize;
 use std::io::{self, Write as _};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
-use std::{fmt, fs, process::ExitCode};
+use std::{fmt, fs};
 use watch::Watch;
 
 const LINE_EVERY: Duration = Duration::from_secs(60);

@@ -1,11 +1,15 @@
 //! Which round comes next: the seed decides all of them.
 
+use super::Worked;
+use super::disturb::Bound;
 use super::work::{self, Mode, Work};
-use super::{Worked, disturb::Bound};
 use crate::checks::{self, Subject, engine};
+use crate::machine::Engine;
+use crate::options::Options;
 use crate::row::{Name, Row, Status};
+use crate::setup::Place;
 use crate::verdict::{Verdict, Wrong};
-use crate::{child, machine::Engine, options::Options, plan, setup::Place};
+use crate::{child, plan};
 use contigo_boards::DmaKind;
 use fastrand::Rng;
 use std::time::Duration;

@@ -1,8 +1,10 @@
 //! Numbers that must not grow: this process's memory and files, and the kernel's counters.
 
-use crate::{lab::KernelLog, machine::meminfo};
+use crate::lab::KernelLog;
+use crate::machine::meminfo;
+use std::fs;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
-use std::{fs, thread::sleep};
 
 /// This process keeps a few counts: a mebibyte more than after its first rounds is a leak.
 const RSS_GROWS_KIB: u64 = 1024;

@@ -12,16 +12,15 @@ use crate::apart::{AT_WORK, kill_many};
 use crate::pages::frames;
 use crate::setup::given_back;
 use crate::verdict::{Seen, Tried, fail, others};
-use contigo::{
-    Align, Backend as _, CpuBuf, DevAddr, Error, Mmio, Queue, Region, Result,
-    drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side},
-    linux::vfio::{Interrupt, Vfio, VfioDevice},
-    types::BaseAddr,
-};
+use contigo::drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side};
+use contigo::linux::vfio::{Interrupt, Vfio, VfioDevice};
+use contigo::types::BaseAddr;
+use contigo::{Align, Backend as _, CpuBuf, DevAddr, Error, Mmio, Queue, Region, Result};
 use contigo_testkit::litepcie as manual;
+use std::fs;
 use std::io::{PipeWriter, Write as _};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
-use std::{fs, thread::sleep};
 
 /// Each of them on the card at an address.
 pub(crate) const TESTS: &[Test] = &[

@@ -17,11 +17,13 @@ mod refused;
 mod revoked;
 
 use crate::verdict::{Tried, others};
+use contigo::hw::wait::poll_every;
 use contigo::linux::vfio::{Interrupt, Vfio, VfioDevice};
-use contigo::{Backend as _, Error, Mmio as _, Result, hw::wait::poll_every};
+use contigo::{Backend as _, Error, Mmio as _, Result};
 use contigo_testkit::edu::{Edu, FaultLog, FaultWatch, regs};
 use refused::Refused;
-use std::{thread::sleep, time::Duration};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// Enough for two transfers of 100 ms on a busy emulator.
 const LIMIT: Duration = Duration::from_secs(2);

@@ -8,14 +8,19 @@
 use super::{LEN, LIMIT, WIDE, fault_log, open_device, open_edu};
 use crate::setup::{VIRT_PCIE, given_back};
 use crate::verdict::{Seen, Tried, fail, others, skip};
+use contigo::hw::Wired;
+use contigo::job::AnyDriver;
+use contigo::linux::Spin;
+use contigo::linux::memory::HugeTlb;
 use contigo::linux::vfio::{Interrupt, Vfio};
 use contigo::mem::{Mapping, SyncScope};
+use contigo::types::BaseAddr;
 use contigo::{
     Align, Backend, Bus, CpuBuf, DevAddr, Direction, Error, Operand, Port, Queue, Region, Result,
-    hw::Wired, job::AnyDriver, linux::Spin, linux::memory::HugeTlb, types::BaseAddr,
 };
 use contigo_testkit::edu::{Edu, FaultLog, Unwatched};
-use std::{ops::Range, ptr::NonNull};
+use std::ops::Range;
+use std::ptr::NonNull;
 
 /// Neither what was there (0x11) nor what is sent (0x99).
 pub(crate) const CANARY: u8 = 0x5A;

@@ -7,11 +7,9 @@
 use super::refused::{CANARY, Refused};
 use super::{LEN, LIMIT, WIDE, open_device, open_edu};
 use crate::verdict::{Seen, Tried, fail, others};
-use contigo::{
-    Align, DevAddr, Driver, Error, Mmio as _, Queue, Region, Result,
-    drivers::axi_gate::Part,
-    linux::vfio::{Interrupt, Vfio},
-};
+use contigo::drivers::axi_gate::Part;
+use contigo::linux::vfio::{Interrupt, Vfio};
+use contigo::{Align, DevAddr, Driver, Error, Mmio as _, Queue, Region, Result};
 use contigo_testkit::edu::{Edu, FaultWatch as _, IommuFault, Unwatched};
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,15 +1,12 @@
 //! TAILDESC in two halves, and descriptors of jobs that a stop took back.
 
-use super::{super::stays_in_flight, *};
+use super::super::stays_in_flight;
+use super::*;
 use contigo::{Backend, Direction, forward};
 use contigo_testkit::lent::Preempted;
-use std::{
-    ops::Range,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A copy of 1,000 bytes takes 0.8 us. The ring has room for 63 jobs, and 8 are in flight at most.
 #[test]

@@ -1,11 +1,9 @@
 //! Each error, and each refusal before anything is lost.
 
 use super::*;
-use contigo::{
-    drivers::axi_dma::StatusStream,
-    job::{Parts, Settings},
-    names::{Attach, DeviceName, row},
-};
+use contigo::drivers::axi_dma::StatusStream;
+use contigo::job::{Parts, Settings};
+use contigo::names::{Attach, DeviceName, row};
 
 /// A job of `len_bytes` on a channel of a core like `spec`, by a driver that takes it for `config`.
 fn fails(spec: CoreSpec, config: AxiDmaConfig, side: Side, len_bytes: usize) -> Error {

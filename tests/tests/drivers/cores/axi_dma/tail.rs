@@ -1,6 +1,7 @@
 //! TAILDESC in two halves, descriptors that the core was never given, and memory with old content.
 
-use super::{super::stays_in_flight, *};
+use super::super::stays_in_flight;
+use super::*;
 use crate::regs::axi_dma as regs;
 use contigo_testkit::lent::Preempted;
 

@@ -1,7 +1,8 @@
 //! Packets out and in.
 
 use super::*;
-use contigo::{drivers::axi_mcdma::PacketReport, sim::stream::StreamCounts};
+use contigo::drivers::axi_mcdma::PacketReport;
+use contigo::sim::stream::StreamCounts;
 
 fn report(done: &Done<[CpuBuf; 1]>) -> PacketReport {
     PacketReport::of(done.status, done.words)

@@ -1,10 +1,8 @@
 //! Bad input, and cores that are not as they should be.
 
 use super::*;
-use contigo::{
-    job::{Parts, Settings},
-    names::{Attach, DeviceName, row},
-};
+use contigo::job::{Parts, Settings};
+use contigo::names::{Attach, DeviceName, row};
 
 #[test]
 fn impossible_operands_are_refused() {

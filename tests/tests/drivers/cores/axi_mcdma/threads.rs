@@ -1,11 +1,9 @@
 //! Channels that share the core, each in a thread.
 
 use super::*;
-use std::{
-    sync::atomic::{AtomicBool, AtomicU32, Ordering},
-    thread,
-    time::Instant,
-};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::Instant;
 
 /// A packet takes milliseconds, also under an emulator.
 const PATIENCE: Duration = Duration::from_secs(60);

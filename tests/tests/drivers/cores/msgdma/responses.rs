@@ -1,7 +1,8 @@
 //! The ends of an mSGDMA's writes, with and without their answers: when a job's bytes are there,
 //! and when a wait wakes.
 
-use super::{super::wakes_for_an_end, *};
+use super::super::wakes_for_an_end;
+use super::*;
 
 fn push<D: Driver>(queue: &mut Queue<D>, pool: &Pool, byte: u8) {
     queue.give([filled(pool, byte).to_device(..), filled(pool, 0).from_device(..)]);

@@ -5,13 +5,11 @@ mod prepare;
 mod tree;
 
 use super::*;
-use std::{
-    cell::RefCell,
-    collections::BTreeMap,
-    error::Error,
-    fs::{self, File},
-    os::unix::fs::FileExt,
-};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 
 type Outcome = Result<(), Box<dyn Error>>;
 

@@ -1,10 +1,8 @@
 //! The kernel's side of a dma-heap: one trait, so that a test can stand in for any kernel.
 #![allow(unsafe_code, reason = "an ioctl on a raw descriptor, and the unsafe trait of the seam")]
 
-use crate::linux::os::{
-    fd::{Fd, Path, check_name},
-    pagemap,
-};
+use crate::linux::os::fd::{Fd, Path, check_name};
+use crate::linux::os::pagemap;
 use crate::types::Error;
 use nix::libc;
 

@@ -31,21 +31,15 @@ pub mod seam {
 }
 
 use self::ioctl::{HeapKernel, Kernel, RUNNING};
+use crate::linux::dev_node::{DevNode, DmaBuf};
+use crate::linux::os::fd::{self, Fd, check_name};
+use crate::linux::os::pagemap::{self, Block};
 #[cfg(feature = "testkit")]
 use crate::linux::os::seam::Test;
-use crate::{
-    linux::dev_node::{DevNode, DmaBuf},
-    types::{Direction, Error, PhysAddr, platform::OwnedFd},
-};
-use crate::{
-    linux::os::{
-        cache,
-        fd::{self, Fd, check_name},
-        map,
-        pagemap::{self, Block},
-    },
-    mem::backend::{Backend, Mapping, Segment, SyncScope},
-};
+use crate::linux::os::{cache, map};
+use crate::mem::backend::{Backend, Mapping, Segment, SyncScope};
+use crate::types::platform::OwnedFd;
+use crate::types::{Direction, Error, PhysAddr};
 use core::ops::Range;
 use memmap2::MmapRaw;
 

@@ -7,9 +7,13 @@
     reason = "the ioctls themselves; the rest of the backend calls the safe trait"
 )]
 
-use crate::{linux::os::cache, types::Align};
-use core::{ffi::c_int, mem::offset_of};
-use nix::{errno::Errno, libc, sys::ioctl::ioctl_num_type};
+use crate::linux::os::cache;
+use crate::types::Align;
+use core::ffi::c_int;
+use core::mem::offset_of;
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::ioctl::ioctl_num_type;
 
 /// The answer of `U_DMA_BUF_IOCTL_GET_DEV_INFO`: `u_dma_buf_ioctl_dev_info`.
 #[repr(C)]

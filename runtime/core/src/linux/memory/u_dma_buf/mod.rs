@@ -28,10 +28,8 @@ mod sysfs;
 #[cfg(feature = "testkit")]
 #[doc(hidden)]
 pub mod seam {
-    pub use super::{
-        Roots,
-        ioctl::{DevInfo, RealIoctl, SyncArgs, UDmaBufIoctl},
-    };
+    pub use super::Roots;
+    pub use super::ioctl::{DevInfo, RealIoctl, SyncArgs, UDmaBufIoctl};
 }
 
 pub use self::sysfs::{CLASSES, is_translated};
@@ -39,17 +37,11 @@ pub use self::sysfs::{CLASSES, is_translated};
 use self::facts::Facts;
 use self::ioctl::{Kernel, RUNNING, SyncArgs, UDmaBufIoctl};
 use self::sysfs::{Directory, SyncFiles};
-use crate::linux::os::{
-    fd::{Fd, Path, check_name},
-    map,
-};
-use crate::{
-    mem::{Backend, Mapping, SyncScope},
-    types::{
-        Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, lock,
-        platform::{FromRawFd as _, OwnedFd},
-    },
-};
+use crate::linux::os::fd::{Fd, Path, check_name};
+use crate::linux::os::map;
+use crate::mem::{Backend, Mapping, SyncScope};
+use crate::types::platform::{FromRawFd as _, OwnedFd};
+use crate::types::{Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, lock};
 use core::ops::Range;
 use memmap2::MmapRaw;
 use nix::libc::{EWOULDBLOCK, O_RDWR};

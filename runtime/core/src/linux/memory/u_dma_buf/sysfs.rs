@@ -2,12 +2,11 @@
 //! module without ioctls.
 
 use super::ioctl::{Kernel, SyncArgs, UDmaBufIoctl};
-use crate::linux::os::{
-    fd::{Fd, Path},
-    sysfs::{self, retry, text},
-};
+use crate::linux::os::fd::{Fd, Path};
+use crate::linux::os::sysfs::{self, retry, text};
 use crate::types::{Direction, Error};
-use core::{ffi::CStr, fmt::Write as _};
+use core::ffi::CStr;
+use core::fmt::Write as _;
 use nix::libc::{EIO, ENOENT, ENOTDIR, O_DIRECTORY, O_PATH, O_RDONLY, O_WRONLY};
 
 /// The class directories, newest first: the module was called `udmabuf` until version 2.

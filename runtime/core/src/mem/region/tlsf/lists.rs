@@ -1,11 +1,9 @@
 //! The lists of gaps by size: a gap goes into its list and out of it, and the first list that fits
 //! is found by two bitmaps.
 
-use super::{
-    Tlsf,
-    class::Class,
-    node::{NIL, Node},
-};
+use super::Tlsf;
+use super::class::Class;
+use super::node::{NIL, Node};
 
 impl<N: AsRef<[Node]> + AsMut<[Node]> + ?Sized> Tlsf<N> {
     /// The first list at or above `class` with a gap in it; [`Class::NONE`], whose list is always

@@ -3,12 +3,12 @@
 #![allow(clippy::indexing_slicing, reason = "a test that indexes past an array has found a bug")]
 #![allow(clippy::cast_possible_truncation, reason = "random numbers are cut to size")]
 
-use super::{
-    Block, Fixed, Full,
-    class::{Class, LISTS, SL_COUNT},
-    node::{END, NIL},
-};
-use std::{boxed::Box, eprintln, vec::Vec};
+use super::class::{Class, LISTS, SL_COUNT};
+use super::node::{END, NIL};
+use super::{Block, Fixed, Full};
+use std::boxed::Box;
+use std::eprintln;
+use std::vec::Vec;
 
 /// A generator of its own (splitmix64), so that a seed means the same run for ever. It prints
 /// itself when a test fails.

@@ -2,14 +2,16 @@
 //! dma-bufs that another device writes.
 #![allow(unsafe_code, reason = "a timer that interrupts a wait")]
 
-use super::{left::edu, subject::Subject};
+use super::left::edu;
+use super::subject::Subject;
 use crate::lab::{Exporter, property};
 use crate::pages::{self, Map};
 use crate::raw::{ALLOC_COHERENT, RawDevNode, SYNC_FOR_CPU, SYNC_FOR_DEVICE, import, info};
 use crate::verdict::{Verdict, Wrong, ensure, must, refused, same, skip};
+use nix::errno::Errno;
+use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
-use nix::{errno::Errno, libc};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 

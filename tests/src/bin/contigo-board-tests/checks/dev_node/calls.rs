@@ -6,12 +6,16 @@ use super::subject::{Subject, soon};
 use crate::apart::{Apart, apart};
 use crate::raw::{RawDevNode, Step, info};
 use crate::verdict::{Verdict, ensure, must, refused, same};
+use nix::errno::Errno;
+use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags};
-use nix::sys::{signal::Signal, wait::WaitStatus};
-use nix::{errno::Errno, libc};
+use nix::sys::signal::Signal;
+use nix::sys::wait::WaitStatus;
+use std::fs::File;
+use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
-use std::{fs::File, io::Read, thread::sleep};
 
 /// EBUSY for a second file, for another process, and as long as a child or a mapping holds it.
 pub(crate) fn exclusive(subject: &Subject) -> Verdict {

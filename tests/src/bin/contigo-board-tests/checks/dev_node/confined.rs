@@ -7,7 +7,8 @@ use crate::lab::Part;
 use crate::raw::{RawDevNode, Step, info};
 use crate::verdict::{Verdict, Wrong, ensure, must, refused, same};
 use nix::errno::Errno;
-use nix::sys::{signal::Signal, wait::WaitStatus};
+use nix::sys::signal::Signal;
+use nix::sys::wait::WaitStatus;
 use std::fs;
 use std::path::{Path, PathBuf};
 

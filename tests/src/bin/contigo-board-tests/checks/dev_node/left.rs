@@ -6,7 +6,9 @@ use crate::apart::{AT_WORK, Apart, USER, opens};
 use crate::pages::Map;
 use crate::raw::{RawDevNode, SYNC_FOR_CPU, SYNC_FOR_DEVICE};
 use crate::verdict::{Wrong, ensure, fail, must};
-use std::{io::Write, thread::sleep, time::Duration};
+use std::io::Write;
+use std::thread::sleep;
+use std::time::Duration;
 
 /// A transfer of edu by its registers (`docs/specs/edu.rst`), from its own memory to the machine's.
 pub(crate) mod edu {

@@ -8,10 +8,12 @@ use crate::lab::{KernelLog, Part};
 use crate::pages::block;
 use crate::raw::{RawDevNode, RawRegisters, info};
 use crate::verdict::{Verdict, Wrong, ensure, must, refused, same, skip};
-use nix::{errno::Errno, libc};
+use nix::errno::Errno;
+use nix::libc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{scope, sleep};
-use std::{fs, io, time::Duration};
+use std::time::Duration;
+use std::{fs, io};
 
 pub(crate) fn clocks(subject: &Subject) -> Verdict {
     let Some(clock) = subject.clock() else { return skip("its clock is not the lab's") };

@@ -9,9 +9,11 @@ use crate::raw::{RawDevNode, SYNC_FOR_CPU, SYNC_FOR_DEVICE, Step, info};
 use crate::verdict::{Verdict, Wrong, ensure, fail, must, refused, same};
 use nix::errno::Errno;
 use nix::sys::mman::{MapFlags, ProtFlags};
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use std::{fs::File, io::IsTerminal, io::Write, os::fd::AsFd};
 
 const RANGES: u32 = 1024;
 /// As much memory as there is in one run, or less. The loss of the driver copies it.

@@ -6,7 +6,10 @@ use crate::raw::{Info, RawDevNode, RawRegisters, Step, info};
 use crate::verdict::{Wrong, ensure, must};
 use contigo_boards::DmaKind;
 use nix::errno::Errno;
-use std::{fs, io, path::PathBuf, thread::sleep, time::Duration};
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::Duration;
+use std::{fs, io};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {

@@ -8,9 +8,11 @@ use crate::apart::{USER, allow, apart, opens};
 use crate::lab::Part;
 use crate::raw::{RawDevNode, Step, info};
 use crate::verdict::{Verdict, Wrong, ensure, fail, must, refused, same, skip};
+use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::{errno::Errno, unistd::Pid};
-use std::{fs, thread::sleep};
+use nix::unistd::Pid;
+use std::fs;
+use std::thread::sleep;
 
 /// Until an attack came while the transfer was at work, which takes 100 ms.
 const ROUNDS: usize = 10;
