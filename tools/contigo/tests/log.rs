@@ -8,7 +8,6 @@
 )]
 
 use contigo_log::{Decoder, Piece, Reader};
-use contigo_testkit::emulated;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::fs::chown;
