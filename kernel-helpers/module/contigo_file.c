@@ -165,8 +165,12 @@ static int contigo_call(const struct contigo_call *call, struct contigo_file *fi
 	if (call->locked)
 		mutex_unlock(&file->node->lock);
 	if (!ret && _IOC_DIR(call->cmd) & _IOC_READ &&
-	    copy_to_user(ptr, arg, _IOC_SIZE(call->cmd)))
+	    copy_to_user(ptr, arg, _IOC_SIZE(call->cmd))) {
 		ret = -EFAULT;
+		/* As in contigo_read(): for who reads next. */
+		if (call->cmd == CONTIGO_WAIT)
+			atomic_or(arg->wait.interrupts, &file->pending);
+	}
 	return ret;
 }
 

@@ -151,8 +151,9 @@ struct contigo_session {
 struct contigo_interrupt {
 	struct contigo_file *file;
 	int irq;		/* 0 where it is not requested */
-	spinlock_t lock;	/* eventfd; taken by the handler */
+	spinlock_t lock;	/* eventfd, waited; taken by the handler */
 	struct eventfd_ctx *eventfd;	/* a reference, or NULL */
+	bool waited;		/* by a CONTIGO_WAIT, and then no eventfd is signalled */
 };
 
 /* What one open of a node holds; the node outlives it. */
@@ -168,8 +169,7 @@ struct contigo_file {
 
 	struct contigo_interrupt interrupt[CONTIGO_MAX_INTERRUPTS];
 	unsigned long masked;	/* a bit for each; set by the handlers */
-	atomic_t pending;	/* those that came since the last read(), a bit for each */
-	atomic_t quiet;		/* those that CONTIGO_WAIT unmasked last: no eventfd, a bit for each */
+	atomic_t pending;	/* those that no read() and no CONTIGO_WAIT returned, a bit for each */
 	wait_queue_head_t wait;	/* for pending, and gone */
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A file's interrupts: masked when they come, told by read(), poll() and
- * eventfds, until user space unmasks them.
+ * A file's interrupts: masked when they come, told by read(), poll(), waits
+ * and eventfds, until user space unmasks them.
  */
 #include <linux/bitops.h>
 #include <linux/eventfd.h>
@@ -34,12 +34,12 @@ static irqreturn_t contigo_irq_handler(int irq, void *data)
 		disable_irq_nosync(irq);
 		set_bit(i, &file->masked);
 	}
+	/* With the lock: a wait that ends takes this one, or its eventfd is signalled. */
+	spin_lock_irqsave(&interrupt->lock, flags);
 	/* Who reads the second bit may clear the first. */
 	smp_mb__before_atomic();
 	atomic_or(BIT(i), &file->pending);
-
-	spin_lock_irqsave(&interrupt->lock, flags);
-	if (interrupt->eventfd && !(atomic_read(&file->quiet) & BIT(i)))
+	if (interrupt->eventfd && !interrupt->waited)
 		contigo_eventfd_signal(interrupt->eventfd);
 	spin_unlock_irqrestore(&interrupt->lock, flags);
 	wake_up_interruptible(&file->wait);
@@ -115,26 +115,46 @@ void contigo_irq_end(struct contigo_file *file)
 }
 
 /* With the node's lock: one at a time unmasks. */
-static int contigo_unmask_bits(struct contigo_file *file, u32 interrupts)
+static void contigo_unmask_bits(struct contigo_file *file, u32 interrupts)
 {
-	struct contigo_node *node = file->node;
 	u32 i;
 
-	if (interrupts & ~(BIT(node->interrupts) - 1))
-		return -EINVAL;
-	for (i = 0; i < node->interrupts; i++) {
+	for (i = 0; i < file->node->interrupts; i++) {
 		if (interrupts & BIT(i) && test_and_clear_bit(i, &file->masked))
 			enable_irq(file->interrupt[i].irq);
 	}
-	return 0;
 }
 
 int contigo_unmask(struct contigo_file *file, union contigo_arg *arg)
 {
-	if (arg->unmask.reserved)
+	u32 interrupts = arg->unmask.interrupts;
+
+	if (arg->unmask.reserved || interrupts & ~(BIT(file->node->interrupts) - 1))
 		return -EINVAL;
-	atomic_andnot(arg->unmask.interrupts, &file->quiet);
-	return contigo_unmask_bits(file, arg->unmask.interrupts);
+	contigo_unmask_bits(file, interrupts);
+	return 0;
+}
+
+/*
+ * Whether those that come from now on signal their eventfds: not while a call
+ * waits for them. At its end it takes those that came.
+ */
+static u32 contigo_irq_waited(struct contigo_file *file, u32 interrupts, bool waited)
+{
+	u32 i, came = 0;
+
+	for (i = 0; i < file->node->interrupts; i++) {
+		struct contigo_interrupt *interrupt = &file->interrupt[i];
+
+		if (!(interrupts & BIT(i)))
+			continue;
+		spin_lock_irq(&interrupt->lock);
+		interrupt->waited = waited;
+		if (!waited)
+			came |= atomic_fetch_andnot(BIT(i), &file->pending) & BIT(i);
+		spin_unlock_irq(&interrupt->lock);
+	}
+	return came;
 }
 
 /* Without the node's lock while it sleeps. */
@@ -143,23 +163,23 @@ int contigo_wait(struct contigo_file *file, union contigo_arg *arg)
 	u32 wanted = arg->wait.interrupts;
 	int ret;
 
-	if (!wanted)
+	if (!wanted || wanted & ~(BIT(file->node->interrupts) - 1))
 		return -EINVAL;
 	ret = contigo_file_lock(file);
 	if (ret)
 		return ret;
-	atomic_or(wanted, &file->quiet);
-	ret = contigo_unmask_bits(file, wanted);
+	if (arg->wait.timeout_us) {
+		contigo_irq_waited(file, wanted, true);
+		contigo_unmask_bits(file, wanted);
+	}
 	mutex_unlock(&file->node->lock);
-	if (ret)
-		return ret;
 	if (arg->wait.timeout_us)
 		ret = wait_event_interruptible_hrtimeout(file->wait,
 				atomic_read(&file->pending) & wanted || READ_ONCE(file->gone),
 				ns_to_ktime((u64)arg->wait.timeout_us * NSEC_PER_USEC));
+	arg->wait.interrupts = contigo_irq_waited(file, wanted, false);
 	if (READ_ONCE(file->gone))
 		return -ENODEV;
-	arg->wait.interrupts = atomic_fetch_andnot(wanted, &file->pending) & wanted;
 	/* Not -ERESTARTSYS: the timeout would begin anew with each signal. */
 	return ret && ret != -ETIME && !arg->wait.interrupts ? -EINTR : 0;
 }

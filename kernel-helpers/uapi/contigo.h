@@ -7,7 +7,7 @@
  * It serves all that a user-space driver needs of the device:
  *
  *	registers	mmap(), by the offsets that CONTIGO_GET_INFO tells
- *	interrupts	read(), poll(), or an eventfd for each; masked when they come
+ *	interrupts	read(), poll(), a wait, or an eventfd for each; masked when they come
  *	memory		allocated for the device, or dma-bufs of others that are
  *			imported; their bus addresses; their caches
  *	teardown	a stop sequence, the device's reset lines, and a quarantine
@@ -62,7 +62,7 @@
  * common to all calls: EFAULT, a pointer is bad; ENODEV, the device was taken
  * from this file. EINTR: a signal came while waiting for the file's lock, before
  * anything was done, or between two ranges of a CONTIGO_SYNC, which can be called
- * again (a handler with SA_RESTART is not noticed).
+ * again (a handler with SA_RESTART is not noticed), or during a CONTIGO_WAIT.
  */
 #ifndef _UAPI_CONTIGO_H
 #define _UAPI_CONTIGO_H
@@ -391,12 +391,14 @@ struct contigo_unmask {
 /**
  * struct contigo_wait - CONTIGO_WAIT: wait for interrupts, in one call
  * @interrupts: in: a bit for each, at least one; out: which of them came, 0 at the timeout
- * @timeout_us: at most so long; 0 does not wait
+ * @timeout_us: at most so long; 0 unmasks nothing, and tells only which came
  *
  * This is CONTIGO_UNMASK, poll() and read() for @interrupts: one that came earlier and was not read
- * ends the wait at once, and what is returned here is returned by no read(). An interrupt that was
- * unmasked here, and not by CONTIGO_UNMASK since, signals no eventfd. EINVAL: a bit that is no
- * interrupt of the device, or none. EINTR: a signal came; the interrupts are unmasked.
+ * ends the wait at once, and what is returned here is returned by no read(). An interrupt that comes
+ * during the wait signals no eventfd. After the wait those that did not come are still unmasked. Of
+ * several waits for an interrupt one returns it. The time counts from when the call has the file's
+ * lock. EINVAL: a bit that is no interrupt of the device, or none. EINTR: a signal, the freezer or a
+ * debugger ended the wait, with SA_RESTART too; the interrupts may be unmasked.
  */
 struct contigo_wait {
 	__u32 interrupts;

@@ -8,6 +8,7 @@ run, or all where there is none.
 import json
 import sys
 
+import cores
 import counted
 import documents
 import door
@@ -36,7 +37,7 @@ def own_build(name, output, *runs):
     return test
 
 
-MODULES = [memory, handovers, door, jobs, in_flight, kernels, overlays, loaded, forked, frameworks, counted, documents, wheels]
+MODULES = [memory, handovers, door, jobs, cores, in_flight, kernels, overlays, loaded, forked, frameworks, counted, documents, wheels]
 TESTS = [
     *(test for module in MODULES for test in tests_of(vars(module))),
     own_build("a_channel_that_fails_loses_nothing", " channels\n", ["channels.py"]),

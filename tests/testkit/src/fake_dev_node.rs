@@ -163,8 +163,8 @@ struct State {
     masked: u32,
     pending: u32,
     came: u32,
-    /// Bit N: a wait unmasked interrupt N last, whose eventfd is not signalled then.
-    quiet: u32,
+    /// Bit N: a call waits for interrupt N, whose eventfd is not signalled then.
+    waited: u32,
     events: Vec<(u32, File)>,
     /// The kernel's end of the open file: a byte to read there is an interrupt that has come.
     bell: Option<UnixStream>,
@@ -252,16 +252,19 @@ impl FakeDevNode {
         if interrupts == 0 || interrupts >> self.config.interrupts != 0 {
             return Err(libc::EINVAL);
         }
-        state.quiet |= interrupts;
-        state.masked &= !interrupts;
-        state.log.push(Event::Unmasked(interrupts));
-        state.ring();
+        if timeout_us > 0 {
+            state.waited |= interrupts;
+            state.masked &= !interrupts;
+            state.log.push(Event::Unmasked(interrupts));
+            state.ring();
+        }
         while state.came & interrupts == 0 && !state.taken_away && Instant::now() < deadline {
             drop(state);
             std::thread::sleep(Duration::from_micros(100));
             state = self.lock();
         }
         let came = state.came & interrupts;
+        state.waited &= !interrupts;
         state.came &= !came;
         if came != 0 && state.came == 0 {
             let _ = (&file.bell).read(&mut [0; 64]);
@@ -383,7 +386,7 @@ impl State {
                 let _ = bell.write(&[0]);
             }
             for (number, event) in &mut self.events {
-                if now & !self.quiet & 1 << *number != 0 {
+                if now & !self.waited & 1 << *number != 0 {
                     let _ = event.write(&1_u64.to_ne_bytes());
                 }
             }
@@ -440,7 +443,8 @@ unsafe impl DevNodeKernel for FakeDevNode {
         }
         let (bell, kernels) = UnixStream::pair().unwrap();
         bell.set_nonblocking(true).unwrap();
-        (state.bell, state.masked, state.pending, state.came) = (Some(kernels), u32::MAX, 0, 0);
+        (state.bell, state.masked) = (Some(kernels), u32::MAX);
+        (state.pending, state.came, state.waited) = (0, 0, 0);
         let (raw, registers) = (bell.as_raw_fd(), duplicated(&self.registers).map_err(os)?);
         let file = DevNodeFile { dev_node: self.clone(), registers, bell };
         // SAFETY: the file has its descriptor until it is dropped.
@@ -454,16 +458,6 @@ unsafe impl DevNodeKernel for FakeDevNode {
 
     fn written(&self, _: &Fd, _: u32) -> Result<(), i32> {
         refused(&self.lock(), "ppoll(dma-buf)")
-    }
-
-    fn came(&self, file: &Fd) -> Result<u32, i32> {
-        let file = file.owner::<DevNodeFile>().unwrap();
-        let mut state = self.lock();
-        refused(&state, "read(/dev/contigo/)")?;
-        match (&file.bell).read(&mut [0; 64]) {
-            Ok(rung) => Ok(if rung > 0 { std::mem::take(&mut state.came) } else { 0 }),
-            Err(error) => Err(error.raw_os_error().unwrap_or(libc::EIO)),
-        }
     }
 
     fn registers<'f>(&self, file: &'f Fd) -> &'f Fd {
@@ -573,7 +567,6 @@ unsafe impl DevNodeKernel for FakeDevNode {
                     return Err(libc::EINVAL);
                 }
                 state.masked &= !interrupts;
-                state.quiet &= !interrupts;
                 state.log.push(Event::Unmasked(interrupts));
                 state.ring();
             }

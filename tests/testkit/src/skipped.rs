@@ -10,7 +10,8 @@ use std::path::PathBuf;
 /// Prints that `test` was skipped, and why: a reason ends with how to have what is missing. It is
 /// printed past the test runner's capture, so that it is seen although the test passes.
 pub fn skipped(test: &str, why: &str) {
-    let line = format!("skipped: {test}: {}\n", why.replace('\n', " "));
+    let why = why.replace('\n', " ");
+    let line = format!("skipped: {test}: {why}\n");
     // In one piece, because tests run side by side. A write that fails is no failure of the test.
     let _ = std::io::stderr().write_all(line.as_bytes());
     let noted =

@@ -132,9 +132,7 @@ unsafe impl DevNodeKernel for Uncounted<FakeDevNode> {
     fn ioctl(&self, file: &Fd, request: Request<'_>) -> std::result::Result<(), i32> {
         uncounted(|| self.0.ioctl(UncountedFile::of(file), request))
     }
-    fn came(&self, file: &Fd) -> std::result::Result<u32, i32> {
-        uncounted(|| self.0.came(UncountedFile::of(file)))
-    }
+
     fn registers<'f>(&self, file: &'f Fd) -> &'f Fd {
         self.0.registers(UncountedFile::of(file))
     }

@@ -164,6 +164,15 @@ fn texts_have_all_numbers() {
                 assert!(is_shown, "{fields}: {number} is not in \"{text}\"");
             }
         }
+        // A register or an address is hexadecimal in both; a tensor's numbers are shown both ways.
+        let words = text.split(|letter: char| !letter.is_alphanumeric());
+        let mut words = words.filter(|word| word.starts_with("0x"));
+        let is_tensor = matches!(error, Error::Tensor { .. });
+        assert!(is_tensor || words.all(|word| fields.contains(word)), "{fields}: \"{text}\"");
+        assert!(text.len() > 10 && !text.contains("Error"), "\"{text}\" is for people");
+        assert!(!text.contains("::") && !text.contains("(..)"), "\"{text}\" is for C and Python");
+        let goes_on = [": ", "; ", "errno"].iter().any(|mark| text.contains(mark));
+        assert!(goes_on, "\"{text}\" says how to go on");
     }
 }
 

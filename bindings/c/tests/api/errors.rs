@@ -178,6 +178,9 @@ fn ports_that_do_not_fit() {
         CONTIGO_E_UNREACHABLE,
         "my-port reaches 0x0..=0xffff",
     );
+    for name in [c"zynq-acp", c"zynq-dmac", c"cyclone-v-acp"] {
+        ok(contigo_port_close(find_port(name)));
+    }
     refused(try_port(c"none").0, CONTIGO_E_NOT_FOUND, "no port is called that; there are cuda:0, ");
     refused(port(0, (0, 1), 0).unwrap_err(), CONTIGO_E_ARGUMENT, "addr_bits is 0");
     refused(port(0, (0, 1), 65).unwrap_err(), CONTIGO_E_ARGUMENT, "addr_bits is 65");

@@ -3,7 +3,7 @@
 use contigo::dlpack::abi::{DlDevice, DlVersion, MAJOR, MINOR, device};
 use contigo::dlpack::{ByteOffset, Contract, DataType, Place};
 
-/// Bits of [`Case::switches`].
+/// Bits of a case's switches.
 pub mod switch {
     /// The form before DLPack 1.0.
     pub const LEGACY: u8 = 1;

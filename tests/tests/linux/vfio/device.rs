@@ -6,7 +6,9 @@ use contigo::{Device, Error, Mmio, Wait};
 use contigo_testkit::fake_vfio::uapi::MSI;
 use contigo_testkit::fake_vfio::{Event, FakeVfio, Machine, Way};
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::cell::Cell;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 use std::{mem, thread};
 
@@ -192,6 +194,17 @@ fn wait_ends_at_interrupt_or_its_limit() {
         });
         assert_eq!(timed(0) / 1_000_000, 0);
         assert!(kernel.raise(), "after the wait it may come again");
+        // An event loop arms first: that forgets what came, and unmasks.
+        let armed = || {
+            // SAFETY: the device, and so its descriptor, lives until the end of this round.
+            unsafe { BorrowedFd::borrow_raw(device.arm_irq().unwrap().unwrap()) }
+        };
+        let rings = |fd: BorrowedFd<'_>| {
+            poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::ZERO).unwrap() > 0
+        };
+        let fd = armed();
+        assert!(!rings(fd) && kernel.raise() && rings(fd), "{interrupt:?}");
+        assert!(!rings(armed()) && kernel.raise(), "{interrupt:?}");
         let is_level = interrupt == Interrupt::Intx;
         assert_eq!(kernel.raise(), !is_level, "a level is masked until the next wait");
         assert_eq!(kernel.log().contains(&Event::Unmasked), is_level);

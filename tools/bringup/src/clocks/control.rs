@@ -167,7 +167,11 @@ fn number(machine: &Machine, node: &str) -> Option<u32> {
 #[allow(missing_docs, reason = "each message describes its variant")]
 pub enum ClockError {
     #[error("{path}{}", hidden(.error))]
-    Hidden { path: PathBuf, error: io::Error },
+    Hidden {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
     #[error(
         "the kernel's clk_summary has a form that is not known here: report it with its first lines"
     )]
@@ -185,7 +189,12 @@ pub enum ClockError {
     #[error("{path} is {text:?}, and no rate")]
     Unreadable { path: PathBuf, text: String },
     #[error("{path} does not take {hz} Hz: {error}; run this as root")]
-    Refused { path: PathBuf, hz: u64, error: io::Error },
+    Refused {
+        path: PathBuf,
+        hz: u64,
+        #[source]
+        error: io::Error,
+    },
     #[error(
         "{fabric} has no {wanted} Hz; the nearest is {nearest} Hz, and it is as before: ask for a \
          rate that its PLL divides to"
@@ -193,7 +202,13 @@ pub enum ClockError {
     Rate { fabric: Fabric, wanted: u64, nearest: u64 },
     #[error("{fabric} had {was_hz} Hz, has {} now, and was not set back: start no job, and set it \
              again, or restart the board{}", rate(*.has_hz), because(.error.as_deref()))]
-    NotSetBack { fabric: Fabric, was_hz: u64, has_hz: Option<u64>, error: Option<Box<ClockError>> },
+    NotSetBack {
+        fabric: Fabric,
+        was_hz: u64,
+        has_hz: Option<u64>,
+        #[source]
+        error: Option<Box<ClockError>>,
+    },
 }
 
 /// The end of a sentence that begins with the file.

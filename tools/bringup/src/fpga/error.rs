@@ -126,22 +126,45 @@ pub enum FpgaError {
              again", listed(.0))]
     InUse(Vec<User>),
     #[error("it cannot be seen who uses the fabric: {path}: {error}; run this as root")]
-    CannotSee { path: PathBuf, error: io::Error },
+    CannotSee {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
     #[error(
         "the kernel looks for the file in that folder, and it cannot be put there: {path}: \
          {error}; run this as root, or name a folder with room in \
          /sys/module/firmware_class/parameters/path"
     )]
-    Place { path: PathBuf, error: io::Error },
+    Place {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
     #[error("{path}: {error}; run this as root")]
-    Told { path: PathBuf, error: io::Error },
+    Told {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
     #[error("{}", failed(.way, *.state, .words, .error.as_ref()))]
-    Failed { way: Way, state: State, words: String, error: Option<io::Error> },
+    Failed {
+        way: Way,
+        state: State,
+        words: String,
+        #[source]
+        error: Option<io::Error>,
+    },
     #[error("the bitstream was taken, but the FPGA manager says \"{state}\" after {waited_s} s; \
              {}", .state.cure())]
     NotOperating { state: State, waited_s: u64 },
     #[error("{failed}; and its overlay stays, so that no other load goes: {error}: rmdir {path}")]
-    Left { path: PathBuf, error: io::Error, failed: Box<FpgaError> },
+    Left {
+        path: PathBuf,
+        error: io::Error,
+        #[source]
+        failed: Box<FpgaError>,
+    },
     #[error("the overlay {0} is applied: contigo fpga unload takes it away")]
     Applied(PathBuf),
     #[error(

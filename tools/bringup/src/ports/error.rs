@@ -13,7 +13,11 @@ pub enum AccessError {
     #[error("/dev/mem{}", unopened(.0))]
     Open(#[source] io::Error),
     #[error("/dev/mem at {addr:#x}: {error}{}", strict(.error))]
-    Map { addr: u64, error: io::Error },
+    Map {
+        addr: u64,
+        #[source]
+        error: io::Error,
+    },
     #[error("bus error at {addr:#x}: nothing answers there")]
     Bus { addr: u64 },
     #[error("the access needs a process of its own: {0}")]
@@ -66,7 +70,11 @@ pub enum PortsError {
     )]
     Locked,
     #[error("{field} was not set: {error}; all writes before it are undone")]
-    Write { field: &'static str, error: AccessError },
+    Write {
+        field: &'static str,
+        #[source]
+        error: AccessError,
+    },
     #[error(
         "{field} did not become {wrote}, and is {has}: the secure world keeps the register; all \
          writes before it are undone"
@@ -78,7 +86,16 @@ pub enum PortsError {
     )]
     Stuck { field: &'static str, addr: u64 },
     #[error("{error}; set before that, and left so: {}", .set.join(", "))]
-    Behind { set: Vec<&'static str>, error: Box<PortsError> },
+    Behind {
+        set: Vec<&'static str>,
+        #[source]
+        error: Box<PortsError>,
+    },
     #[error("{error}; but {field} was not set back to {was}: restart the board")]
-    NotUndone { field: &'static str, was: String, error: Box<PortsError> },
+    NotUndone {
+        field: &'static str,
+        was: String,
+        #[source]
+        error: Box<PortsError>,
+    },
 }

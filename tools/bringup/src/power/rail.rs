@@ -128,11 +128,23 @@ struct Source {
 #[allow(missing_docs, reason = "each message describes its variant")]
 pub enum PowerError {
     #[error("cannot open {path}: {error}{}", gone(.error))]
-    Open { path: PathBuf, error: io::Error },
+    Open {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
     #[error("cannot read {path}: {error}; the channel is off, or its bus does not answer")]
-    Read { path: PathBuf, error: io::Error },
+    Read {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
     #[error("{}", bus(.path, .error))]
-    Bus { path: PathBuf, error: io::Error },
+    Bus {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
     #[error("{path}: {why}; contigo power has the chips with a driver of the kernel")]
     Chip { path: PathBuf, why: String },
     #[error(

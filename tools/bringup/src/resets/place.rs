@@ -98,23 +98,43 @@ pub enum ResetError {
     #[error("{line} is in use by {}: end or unbind it first", who(.consumer))]
     InUse { line: String, consumer: String },
     #[error("/dev/{chip}: {error}; run this as root, or as a member of the file's group")]
-    Chip { chip: String, error: gpio_cdev::Error },
+    Chip {
+        chip: String,
+        #[source]
+        error: gpio_cdev::Error,
+    },
     #[error("{line} does not become an output: {error}; its chip or its pin is an input only")]
-    NotAnOutput { line: String, error: gpio_cdev::Error },
+    NotAnOutput {
+        line: String,
+        #[source]
+        error: gpio_cdev::Error,
+    },
     #[error(
         "contigo:{device} has no reset: its node in the device tree needs resets = <…>, or its \
          line is a GPIO's"
     )]
     NoResets { device: String },
     #[error("contigo:{device} was not reset: {error}; run this as root, and see dmesg")]
-    DevNode { device: String, error: io::Error },
+    DevNode {
+        device: String,
+        #[source]
+        error: io::Error,
+    },
     #[error("{line} could not be asserted, and nothing was reset: {error}")]
-    NotAsserted { line: Place, error: CdevPinError },
+    NotAsserted {
+        line: Place,
+        #[source]
+        error: CdevPinError,
+    },
     #[error(
         "{line} could not be released, and its core may be held in reset: {error}; try again, or \
          restart the board"
     )]
-    Held { line: Place, error: CdevPinError },
+    Held {
+        line: Place,
+        #[source]
+        error: CdevPinError,
+    },
 }
 
 fn absent(place: &Place, among: usize) -> String {

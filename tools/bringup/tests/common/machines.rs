@@ -15,7 +15,10 @@ fn all(root: &Root, kernel: &str, cma_kib: u32, end_page: u64) {
     );
     root.put(
         "proc/zoneinfo",
-        format!("Node 0, zone  Normal\n  spanned {end_page}\n  start_pfn:  0\n"),
+        format!(
+            "Node 0, zone  Normal\n  spanned {end_page}\n  start_pfn:  0\n\
+             Node 0, zone  Movable\n  spanned 0\n  start_pfn:  99999999\n"
+        ),
     );
     root.put("proc/sys/kernel/osrelease", format!("{kernel}\n"));
     root.put("proc/cmdline", "console=ttyPS0,115200 rw rootwait\n");

@@ -65,6 +65,17 @@ fn a_load_is_told_with_its_states_and_its_file() {
 }
 
 #[test]
+fn an_overlay_is_taken_away_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let board = Board::new(folder.path(), "Xilinx Zynq FPGA Manager").with_overlays();
+    let (machine, path) = (board.machine(), file(&folder, 0x0372_7093));
+    let done = load(&machine, &path, &NONE, &which(None)).ok().unwrap();
+    assert!(done.listed().contains("lwhps2fpga: open"));
+    let gone = unload(&machine, &which(None)).ok().unwrap();
+    assert!(gone.listed().contains("lwhps2fpga: closed") && board.left().1.is_empty());
+}
+
+#[test]
 fn each_refusal_names_its_file_or_its_fabric() {
     let folder = tempfile::tempdir().unwrap();
     let board = sysfs(&folder);

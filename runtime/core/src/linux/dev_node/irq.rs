@@ -105,11 +105,16 @@ impl DevNodeIrq {
     /// Discards an interrupt that came before, and unmasks. Does not wait.
     ///
     /// # Errors
-    /// [`Error::Os`] with `read(/dev/contigo/)` or `ioctl(CONTIGO_UNMASK)`: ENODEV, the device was
-    /// taken away.
+    /// [`Error::Os`] with `ioctl(CONTIGO_WAIT)`, `read(eventfd)` or `ioctl(CONTIGO_UNMASK)`: ENODEV,
+    /// the device was taken away.
     pub fn arm(&self) -> Result<(), Error> {
-        self.take()?;
-        self.unmask()
+        self.wait(0)?;
+        // A bell for what was counted now, or by an earlier wait.
+        match self.event().map(Fd::take_count) {
+            None | Some(Ok(_) | Err(EAGAIN)) => {}
+            Some(Err(errno)) => return Err(os("read(eventfd)", errno)),
+        }
+        self.ask(Request::Unmask(1 << self.interrupt), "ioctl(CONTIGO_UNMASK)")
     }
 
     /// How many interrupts this handle took, by a wait or [`arm`](Self::arm): 0 after a job that
@@ -119,7 +124,8 @@ impl DevNodeIrq {
         self.interrupts.load(Ordering::Relaxed) as u64
     }
 
-    /// Another handle on the same interrupt.
+    /// Another handle on the same interrupt. Of two that wait for it at the same time, one returns it;
+    /// the other sleeps on.
     pub fn second(&self) -> Self {
         Self {
             dev_node: self.dev_node.clone(),
@@ -137,34 +143,20 @@ impl DevNodeIrq {
         self.event().unwrap_or(&self.dev_node.0.file)
     }
 
-    /// Reads what came, where there is something new.
-    fn take(&self) -> Result<(), Error> {
-        let (taken, call) = match self.event() {
-            Some(event) => (event.take_count().map(drop), "read(eventfd)"),
-            None => (
-                self.dev_node.0.kernel.came(&self.dev_node.0.file).map(drop),
-                "read(/dev/contigo/)",
-            ),
-        };
-        match taken {
-            Ok(()) => {
-                self.interrupts.fetch_add(1, Ordering::Relaxed);
-                Ok(())
-            }
-            // Nothing new, or the other handle's read was faster: the caller polls the device
-            // anyway.
-            Err(EAGAIN) => Ok(()),
-            Err(errno) => Err(os(call, errno)),
+    /// Unmasks, and waits at most for `timeout_us`; 0 takes what came, and unmasks nothing.
+    fn wait(&self, timeout_us: u32) -> Result<(), Error> {
+        let mut came = 0;
+        let wait = Request::Wait { interrupts: 1 << self.interrupt, timeout_us, came: &mut came };
+        self.ask(wait, "ioctl(CONTIGO_WAIT)")?;
+        if came != 0 {
+            self.interrupts.fetch_add(1, Ordering::Relaxed);
         }
+        Ok(())
     }
 
-    fn unmask(&self) -> Result<(), Error> {
-        let ask = Request::Unmask(1 << self.interrupt);
-        self.dev_node
-            .0
-            .kernel
-            .ioctl(&self.dev_node.0.file, ask)
-            .map_err(|errno| os("ioctl(CONTIGO_UNMASK)", errno))
+    fn ask(&self, request: Request<'_>, call: &'static str) -> Result<(), Error> {
+        let dev_node = &self.dev_node.0;
+        dev_node.kernel.ioctl(&dev_node.file, request).map_err(|errno| os(call, errno))
     }
 }
 
@@ -174,17 +166,7 @@ impl Wait for DevNodeIrq {
     }
 
     fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
-        let mut came = 0;
-        let ask = Request::Wait { interrupts: 1 << self.interrupt, timeout_us, came: &mut came };
-        self.dev_node
-            .0
-            .kernel
-            .ioctl(&self.dev_node.0.file, ask)
-            .map_err(|errno| os("ioctl(CONTIGO_WAIT)", errno))?;
-        if came != 0 {
-            self.interrupts.fetch_add(1, Ordering::Relaxed);
-        }
-        Ok(())
+        self.wait(timeout_us)
     }
 
     fn arm_irq(&self) -> Result<Option<i32>, Error> {

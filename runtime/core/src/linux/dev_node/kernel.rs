@@ -99,14 +99,6 @@ pub unsafe trait DevNodeKernel: Send + Sync {
     /// The errno.
     fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<(), i32>;
 
-    /// Which interrupts came since the last time, a bit for each.
-    ///
-    /// # Errors
-    /// The errno of read(2): EAGAIN where none came.
-    fn came(&self, file: &Fd) -> Result<u32, i32> {
-        file.read_u32()
-    }
-
     /// The file whose bytes are the registers: this one. A test has another.
     fn registers<'f>(&self, file: &'f Fd) -> &'f Fd {
         file
@@ -145,7 +137,7 @@ unsafe impl DevNodeKernel for RealDevNode {
                                   unprivileged=1; a kernel that is locked down refuses it to all";
         check_name(name)?;
         let path = Path::join(&["/dev/contigo", name])?;
-        // Non-blocking: interrupts are read only after `ppoll` reported some, or to find out.
+        // Non-blocking, for an event loop that reads the file itself.
         Fd::open(path.as_c_str(), O_RDWR | O_NONBLOCK).map_err(|errno| match errno {
             ENOENT => Error::NotFound {
                 what: "device of the kernel module contigo",

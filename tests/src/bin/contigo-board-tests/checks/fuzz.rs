@@ -213,11 +213,11 @@ impl Hands {
 
     /// A wait ends soon: its limit is the second word of its argument.
     fn limit_wait(&self, request: u32, argument: usize) {
-        let arena = self.start()..self.start() + ARENA_BYTES - 8;
+        let arena = self.start()..=self.start() + ARENA_BYTES - 8;
         if request == code::WAIT && arena.contains(&argument) {
             // SAFETY: four bytes of the arena, of which no reference is alive.
             unsafe {
-                let limit = self.map.start().add(argument - arena.start + 4).cast::<u32>();
+                let limit = self.map.start().add(argument - arena.start() + 4).cast::<u32>();
                 limit.write_unaligned(limit.read_unaligned().min(POLL_US as u32));
             }
         }

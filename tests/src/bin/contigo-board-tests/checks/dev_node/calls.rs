@@ -134,7 +134,7 @@ pub(crate) fn interrupts(subject: &Subject) -> Verdict {
         same(&in_round("after no interrupt"), must("wait", dev_node.wait(1, 20_000))?, 0)?;
         ensure(begun.elapsed() >= Duration::from_millis(20), "a wait ended before its limit")?;
         same(&in_round("events after a wait"), dev_node.poll(0), 0)?;
-        same(&in_round("signals of the eventfd after a wait"), signalled(&mut event), None)?;
+        ensure(event.read(&mut [0; 8]).is_err(), "a wait signalled the eventfd")?;
         must("unmask", dev_node.unmask(1))?;
     }
     Ok("seen by poll, by read, by an eventfd and by a wait; masked when taken".into())
