@@ -169,7 +169,7 @@ struct contigo_file {
 
 	struct contigo_interrupt interrupt[CONTIGO_MAX_INTERRUPTS];
 	unsigned long masked;	/* a bit for each; set by the handlers */
-	atomic_t pending;	/* those that no read() and no CONTIGO_WAIT returned, a bit for each */
+	atomic_t pending;	/* those that no read() and no wait returned, a bit for each */
 	wait_queue_head_t wait;	/* for pending, and gone */
 };
 

@@ -157,9 +157,15 @@ static u32 contigo_irq_waited(struct contigo_file *file, u32 interrupts, bool wa
 	return came;
 }
 
+static bool contigo_irq_is_over(struct contigo_file *file, u32 wanted)
+{
+	return atomic_read(&file->pending) & wanted || READ_ONCE(file->gone);
+}
+
 /* Without the node's lock while it sleeps. */
 int contigo_wait(struct contigo_file *file, union contigo_arg *arg)
 {
+	ktime_t limit = ns_to_ktime((u64)arg->wait.timeout_us * NSEC_PER_USEC);
 	u32 wanted = arg->wait.interrupts;
 	int ret;
 
@@ -175,8 +181,7 @@ int contigo_wait(struct contigo_file *file, union contigo_arg *arg)
 	mutex_unlock(&file->node->lock);
 	if (arg->wait.timeout_us)
 		ret = wait_event_interruptible_hrtimeout(file->wait,
-				atomic_read(&file->pending) & wanted || READ_ONCE(file->gone),
-				ns_to_ktime((u64)arg->wait.timeout_us * NSEC_PER_USEC));
+							 contigo_irq_is_over(file, wanted), limit);
 	arg->wait.interrupts = contigo_irq_waited(file, wanted, false);
 	if (READ_ONCE(file->gone))
 		return -ENODEV;

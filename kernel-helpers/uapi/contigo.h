@@ -394,10 +394,10 @@ struct contigo_unmask {
  * @timeout_us: at most so long; 0 unmasks nothing, and tells only which came
  *
  * This is CONTIGO_UNMASK, poll() and read() for @interrupts: one that came earlier and was not read
- * ends the wait at once, and what is returned here is returned by no read(). An interrupt that comes
- * during the wait signals no eventfd. After the wait those that did not come are still unmasked. Of
- * several waits for an interrupt one returns it. The time counts from when the call has the file's
- * lock. EINVAL: a bit that is no interrupt of the device, or none. EINTR: a signal, the freezer or a
+ * ends the wait at once, and what is returned here is returned by no read(). One that comes during
+ * the wait signals no eventfd. After the wait those that did not come are still unmasked. Of two
+ * waits for an interrupt one returns it. The time counts from when the call has the file's lock.
+ * EINVAL: a bit that is no interrupt of the device, or none. EINTR: a signal, the freezer or a
  * debugger ended the wait, with SA_RESTART too; the interrupts may be unmasked.
  */
 struct contigo_wait {
