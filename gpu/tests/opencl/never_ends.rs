@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The queue says so, and keeps the buffer; all memory of the device stays.
+/// The queue returns the driver's error and keeps the buffer; all memory of the device stays.
 #[test]
 fn it_is_left_alone_with_its_memory() {
     if !is_child() {

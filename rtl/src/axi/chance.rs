@@ -1,4 +1,4 @@
-//! What memory leaves to chance: the end of a burst, whom it waits for, the order of its answers.
+//! What memory leaves to chance: how a burst ends, what it waits for, the order of its answers.
 
 use super::SlaveConfig;
 use contigo::sim::SimBus;
@@ -63,7 +63,8 @@ impl Fates {
     }
 }
 
-/// The habits of memory that come and go: whom it waits for. One draw from the board's seed. Where the settings do not draw, they alone count.
+/// What memory waits for before it takes a burst: what the settings say and, if they allow a draw,
+/// what one draw from the board's seed adds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Habits {
     ready_after_valid: bool,
@@ -92,8 +93,9 @@ impl Habits {
     }
 }
 
-/// Any order between IDs, the order of the questions within one (A5.3): the place of the next burst to be answered at `now`, among those under way, oldest first: each
-/// with its ID and the cycle from which its answer is ready.
+/// The place of the next burst to be answered at `now`, among those under way, oldest first: each
+/// with its ID and the cycle from which its answer is ready. Bursts of one ID are answered in their
+/// order, those of different IDs in any (A5.3).
 pub(super) fn next_answer(
     bursts: impl Iterator<Item = (u32, u64)> + Clone,
     now: u64,

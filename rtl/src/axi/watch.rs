@@ -1,5 +1,5 @@
-//! A channel on which the core speaks: once valid, it stays as it is until ready (A3.2.1), and waits
-//! for no ready.
+//! A channel on which the core speaks: once valid, it stays as it is until ready (A3.2.1), and
+//! waits for no ready.
 
 use super::cycle::Cycle;
 use super::{Breach, Channel};

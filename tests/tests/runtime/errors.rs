@@ -1,4 +1,4 @@
-//! Every variant of `Error`: a test provokes it, its text has all of its numbers, and its row in the
+//! Every variant of `Error`: a test names it, its text has all of its numbers, and its row in the
 //! table of codes is its own. Bad blocks, allocations, ports, devices and settings are provoked in
 //! this folder.
 
@@ -100,7 +100,7 @@ const EXAMPLES: &[Error] = &[
     Error::Driver { driver: "mover", why: "open", answer: 5 },
 ];
 
-/// Folders and files whose tests provoke them, from the root of the repository.
+/// Folders and files whose tests name them, from the root of the repository.
 const TESTS: [&str; 5] = [
     "tests/tests",
     "bindings/objects/tests",
@@ -124,7 +124,7 @@ fn variant(error: Error) -> String {
 }
 
 #[test]
-fn every_variant_is_provoked() {
+fn every_variant_is_in_a_test() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let text: String = TESTS.map(|path| tests(&root.join(path))).concat();
     let ends_a_name = |letter: char| !letter.is_alphanumeric();
@@ -132,7 +132,7 @@ fn every_variant_is_provoked() {
         text.split("Error::").skip(1).filter_map(|rest| rest.split(ends_a_name).next()).collect();
     let examples: BTreeSet<_> = EXAMPLES.iter().copied().map(variant).collect();
     for (name, ..) in Error::ABOUT {
-        assert!(mentioned.contains(name), "no test provokes {name}");
+        assert!(mentioned.contains(name), "no test names {name}");
         assert!(examples.contains(*name), "{name} has no example here");
     }
 }

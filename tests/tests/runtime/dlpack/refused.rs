@@ -1,5 +1,5 @@
-//! Specs that are refused, and a shape at an odd address. The seeds in `contigo_testkit` break every
-//! rule of an import, and have the unusual tensors that are right.
+//! Specs that are refused, and a shape at an odd address. The seeds in `contigo_testkit` break
+//! every rule of an import, and have the unusual tensors that are right.
 
 use super::tensors::Theirs;
 use super::{data, delete, memory, spec};

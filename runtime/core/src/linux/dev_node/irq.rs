@@ -105,8 +105,8 @@ impl DevNodeIrq {
     /// Discards an interrupt that came before, and unmasks. Does not wait.
     ///
     /// # Errors
-    /// [`Error::Os`] with `ioctl(CONTIGO_WAIT)`, `read(eventfd)` or `ioctl(CONTIGO_UNMASK)`: ENODEV,
-    /// the device was taken away.
+    /// [`Error::Os`] with `ioctl(CONTIGO_WAIT)`, `read(eventfd)` or `ioctl(CONTIGO_UNMASK)`:
+    /// ENODEV, the device was taken away.
     pub fn arm(&self) -> Result<(), Error> {
         self.wait(0)?;
         // A bell for what was counted now, or by an earlier wait.
@@ -124,8 +124,8 @@ impl DevNodeIrq {
         self.interrupts.load(Ordering::Relaxed) as u64
     }
 
-    /// Another handle on the same interrupt. Of two that wait for it at the same time, one returns it;
-    /// the other sleeps on.
+    /// Another handle on the same interrupt. Of two that wait for it at the same time, one returns
+    /// it; the other sleeps on.
     pub fn second(&self) -> Self {
         Self {
             dev_node: self.dev_node.clone(),

@@ -1,5 +1,5 @@
-//! `--report FILE`: this machine and every row in one JSON file. `tests/results/src/report.rs` reads
-//! it field by field, and `tests/results` refuses what makes no sense.
+//! `--report FILE`: this machine and every row in one JSON file. `tests/results/src/report.rs`
+//! reads it field by field, and `tests/results` refuses what makes no sense.
 
 pub(crate) mod energy;
 pub(crate) mod latency;
