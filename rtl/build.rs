@@ -177,7 +177,7 @@ impl Verilator {
              \"shim.cpp\"\n"
         );
         fs::write(&shim, text).map_err(|error| error.to_string())?;
-        let files = halves(&folder).map_err(|error| error.to_string())?;
+        let files = parts(&folder).map_err(|error| error.to_string())?;
         self.library(name, files, &folder, out)?;
         Ok(warnings)
     }
@@ -201,25 +201,30 @@ impl Verilator {
 /// Verilator's own library.
 const OWN: &str = "contigo_verilated";
 
+/// A core whose C++ has fewer bytes is compiled as one file: two would not be done sooner.
+const MOST_IN_ONE: u64 = 200 << 10;
+
 /// The last file of a core, whose macros the others must not see.
 const SHIM: &str = "shim_of_core.inc";
 
-/// The C++ of a core's folder as two files of about one size, which include the others. Verilator's
-/// header takes the compiler longer than most of its files.
-fn halves(folder: &Path) -> io::Result<[PathBuf; 2]> {
+/// The C++ of a core's folder as one file, which includes all, or as two of about one size. The
+/// compiler takes longer for Verilator's header than for most files.
+fn parts(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let files = fs::read_dir(folder)?.flatten().map(|entry| entry.path());
+    let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
     let mut files: Vec<_> =
         files.filter(|path| path.extension().is_some_and(|ending| ending == "cpp")).collect();
-    files.sort_by_key(|path| fs::metadata(path).map_or(0, |file| file.len()));
-    let half = |first: usize, name: &str| {
+    files.sort_by_key(|path| size(path));
+    let count = if files.iter().map(|path| size(path)).sum::<u64>() < MOST_IN_ONE { 1 } else { 2 };
+    let part = |first: usize| {
         let last = (first == 0).then_some(SHIM.as_ref());
         let names =
-            files.iter().skip(first).step_by(2).filter_map(|file| file.file_name()).chain(last);
+            files.iter().skip(first).step_by(count).filter_map(|file| file.file_name()).chain(last);
         let text: String = names.map(|name| format!("#include {name:?}\n")).collect();
-        let path = folder.join(name);
+        let path = folder.join(format!("part_{first}.cc"));
         fs::write(&path, text).map(|()| path)
     };
-    Ok([half(0, "half_0.cc")?, half(1, "half_1.cc")?])
+    (0..count).map(part).collect()
 }
 
 fn main() {

@@ -1,8 +1,8 @@
 //! Each check finds its fault, and nothing else; a core without a fault breaks no rule, in memory
 //! that stalls and reorders.
 
-use crate::rig::Rig;
-use crate::skip;
+use crate::cores::rig::Rig;
+use crate::cores::skip;
 use contigo::sim::{Faults, Model};
 use contigo_rtl::axi::{Breach, Channel, LiteConfig, SlaveConfig};
 use contigo_rtl::{Core, NoCore, PowerOn, RtlConfig, RtlModel};

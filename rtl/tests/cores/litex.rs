@@ -3,7 +3,7 @@
 //! own stop forgets what is under way, and the checks say so. With the gate before its master,
 //! nothing is written after a stop, and the next job is whole.
 
-use crate::{skip, suite};
+use crate::cores::{skip, suite};
 use contigo::drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES};
 use contigo::sim::{Faults, SimBoard, SimDevice, SimWindow};
 use contigo::{CpuBuf, Driver, Error, Pool, Queue, Region};

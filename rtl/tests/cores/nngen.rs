@@ -3,7 +3,7 @@
 //! and stops at every moment. Its own reset is no quiesce, and the checks say so. With the gate
 //! before its master, nothing is written after a stop.
 
-use crate::skip;
+use crate::cores::skip;
 use contigo::drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES};
 use contigo::sim::{SimBoard, SimDevice, SimWindow};
 use contigo::{Driver, Queue, Region};

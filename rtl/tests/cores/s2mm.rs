@@ -2,7 +2,7 @@
 //! A camera that never waits, through the project's own core in Verilog, as a stream over a pool:
 //! each loss is counted, and each frame that comes is whole. The model of AXI DMA loses as many.
 
-use crate::{skip, suite};
+use crate::cores::{skip, suite};
 use contigo::drivers::axi_dma::{AxiDmaConfig, Side};
 use contigo::sim::axi_dma::{AxiDmaModel, CoreSpec};
 use contigo::sim::stream::{SourceConfig, StreamConfig, StreamCounts, packet};

@@ -1,8 +1,8 @@
 //! Each master has memory of its own behind it, whether it only reads, only writes, or is the
 //! third.
 
-use crate::rig::Rig;
-use crate::skip;
+use crate::cores::rig::Rig;
+use crate::cores::skip;
 use contigo_rtl::axi::SlaveConfig;
 use contigo_rtl::{RtlConfig, RtlModel};
 

@@ -1,7 +1,7 @@
 //! A core's streams end in the runtime's: packets of a source pass through a core, every byte.
 
-use crate::rig::Rig;
-use crate::skip;
+use crate::cores::rig::Rig;
+use crate::cores::skip;
 use contigo::sim::stream::{SourceConfig, StreamConfig, packet};
 use contigo_rtl::axi::{Breach, Channel};
 use contigo_rtl::{RtlConfig, RtlModel};

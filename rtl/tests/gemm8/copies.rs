@@ -10,11 +10,15 @@ use contigo_exerciser::Limits;
 use contigo_gemm8::Gemm8;
 use contigo_rtl::axi::{Breach, Finding, LiteConfig, SlaveConfig};
 use contigo_rtl::{RtlConfig, RtlModel};
+use contigo_testkit::rounds;
 use contigo_testkit::suite::{Kind, Subject};
 use std::time::Duration;
 
-/// Two of each kind of fault, for each way to memory.
-const SEEDS: u64 = 16;
+/// Two of each kind of fault, for each way to memory; one on a developer's machine.
+fn seeds() -> u64 {
+    rounds(16).max(8)
+}
+
 /// Rows and columns of the unit matrix, which is also the bytes of a row.
 const SIDE: usize = 16;
 const UNIT_BYTES: usize = SIDE * SIDE;
@@ -138,10 +142,10 @@ impl Subject for Copies {
 
 #[test]
 fn in_calm_memory() {
-    suite::run("gemm8", &Copies("gemm8's RTL in calm memory", SlaveConfig::CALM), SEEDS);
+    suite::run("gemm8", &Copies("gemm8's RTL in calm memory", SlaveConfig::CALM), seeds());
 }
 
 #[test]
 fn in_hostile_memory() {
-    suite::run("gemm8", &Copies("gemm8's RTL in hostile memory", SlaveConfig::HOSTILE), SEEDS);
+    suite::run("gemm8", &Copies("gemm8's RTL in hostile memory", SlaveConfig::HOSTILE), seeds());
 }

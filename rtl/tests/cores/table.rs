@@ -1,14 +1,7 @@
 //! The table of cores: few jobs here, and its rows on standard error, where the harness shows them.
 //! A core that writes too late or the wrong bytes fails the run.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that panics has failed, which is its purpose"
-)]
 
-#[path = "cores/skip.rs"]
-mod skip;
-
+use super::skip;
 use contigo_rtl::table::{CASES, Row, Setting, TableError, Tally, frames, words};
 use contigo_rtl::{Core, PowerOn};
 use std::io::{Write, stderr};

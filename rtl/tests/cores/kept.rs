@@ -1,14 +1,9 @@
 //! The build script's memory of the cores that it built.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose"
-)]
 
-#[path = "../build/kept.rs"]
-mod kept;
+#[path = "../../build/kept.rs"]
+mod script;
 
-use kept::Kept;
+use script::Kept;
 use std::fs;
 
 #[test]

@@ -1,13 +1,6 @@
 //! The demo's digits through cores in Verilog: as many are right as on the model, bit for bit.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that panics has failed, which is its purpose"
-)]
 
-#[path = "cores/skip.rs"]
-mod skip;
-
+use super::skip;
 use contigo_rtl::{Core, PowerOn};
 use std::fs;
 use std::process::{Command, Output};

@@ -1,20 +1,12 @@
 //! Memory behind a master, without a core: random bursts of every kind and width, every byte
 //! compared. Verilator is not needed here.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose"
-)]
 #![allow(clippy::cast_possible_truncation, reason = "addresses are below 64 KiB")]
 
-#[path = "cores/rig.rs"]
-mod rig;
-
+use super::rig::Plain;
 use contigo::sim::{Faults, SimBus};
 use contigo_rtl::axi::{AxiSlave, Burst, BurstKind, Findings, Landing, SlaveConfig};
 use contigo_rtl::ports::{AxiAddress, AxiIn, AxiOut};
 use fastrand::Rng;
-use rig::Plain;
 use std::collections::VecDeque;
 use std::ops::Range;
 

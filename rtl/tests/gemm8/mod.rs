@@ -1,8 +1,8 @@
 //! gemm8's Verilog against its contract (`examples/gemm8/README.md`), and against its model.
 //!
 //! ```text
-//! CONTIGO_SEEDS=10000 cargo test -p contigo-rtl --test gemm8 products    # more of them
-//! CONTIGO_SEED=17 cargo test -p contigo-rtl --test gemm8 products        # one again
+//! CONTIGO_SEEDS=10000 cargo test -p contigo-rtl --test rtl gemm8::products    # more of them
+//! CONTIGO_SEED=17 cargo test -p contigo-rtl --test rtl gemm8::products        # one again
 //! ```
 //!
 //! | file | what it is |
@@ -16,12 +16,6 @@
 //! | `copies.rs` | the driver, unchanged, through the suite for drivers |
 //! | `promises.rs` | `check` starts nothing; the stop program, when the program is gone |
 //! | `speed.rs` | how much of the array's peak is reached |
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose"
-)]
 
 mod aborts;
 mod bench;
@@ -33,13 +27,7 @@ mod promises;
 mod registers;
 mod speed;
 
-#[path = "../cores/rig.rs"]
-mod rig;
-#[path = "../cores/skip.rs"]
-mod skip;
-#[path = "../cores/suite.rs"]
-mod suite;
-
+use crate::cores::{rig, skip, suite};
 use contigo_testkit::rounds;
 use std::env;
 
