@@ -1,24 +1,47 @@
 //! A kernel that never ends, in a process of its own, which the parent ends.
 
-use super::child::{
-    END, child, ends_in_time, has_seen_it_all, is_child, is_mapped, said_until_end,
-};
+use super::child::{END, child, ends_in_time, has_seen_it_all, is_mapped, said_until_end};
 use super::memory::Part;
 use super::{device, in_place, module, region};
 use contigo::job::Launch;
-use contigo::{Backend, Direction, Error, Queue};
-use contigo_gpu::opencl::{OpenClKernel, OpenClMemory};
+use contigo::{Backend, Direction, Error, Queue, Region};
+use contigo_gpu::opencl::{OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{env, thread};
+
+/// Which of them a child runs.
+const CHECK: &str = "CONTIGO_NEVER_ENDS";
+
+const ALL: [(&str, fn()); 4] = [
+    ("it is left alone with its memory", it_is_left_alone_with_its_memory),
+    ("a hand-over beside it has a limit", a_hand_over_beside_it_has_a_limit),
+    ("a job beside it has a limit", a_job_beside_it_has_a_limit),
+    ("a late end releases the device", a_late_end_releases_the_device),
+];
+
+/// Each in a process of its own, all at once: they wait for 10 to 20 s.
+#[test]
+fn all_that_it_uses_is_kept_and_each_wait_beside_it_has_a_limit() {
+    if let Ok(check) = env::var(CHECK) {
+        ends_in_time();
+        let (_, run) = ALL.into_iter().find(|(name, _)| *name == check).unwrap();
+        return run();
+    }
+    if device().is_none() {
+        return;
+    }
+    thread::scope(|scope| {
+        for (check, _) in ALL {
+            let mut child = child();
+            child.env(CHECK, check);
+            scope.spawn(|| said_until_end(child));
+        }
+    });
+}
 
 /// The queue returns the driver's error and keeps the buffer; all memory of the device stays.
-#[test]
 fn it_is_left_alone_with_its_memory() {
-    if !is_child() {
-        return ends();
-    }
-    ends_in_time();
     let gpu = device().unwrap();
     let (module, own, others) = (module(gpu), region(gpu, 1 << 16), region(gpu, 1 << 16));
     let mut queue = Queue::new(in_place(&module, "forever", c"forever"), 1).unwrap();
@@ -53,29 +76,29 @@ fn it_is_left_alone_with_its_memory() {
     has_seen_it_all();
 }
 
-/// Every thread of a device that is the CPU runs a kernel that does not end. A hand-over has its
-/// limit too, and its buffer never comes back: the driver may still read it.
-#[test]
+/// Every thread of a device that is the CPU runs a kernel that does not end.
+fn hangs(gpu: &'static OpenClGpu, module: &OpenClModule, region: &Region) -> Queue<OpenClKernel> {
+    let mut hanging = Queue::new(in_place(module, "forever", c"forever"), 1).unwrap();
+    let buf = region.alloc(4096, gpu.align()).unwrap();
+    // As many groups as no machine has processors.
+    hanging.submit([buf.in_out(..)], &Launch::of(4096, 1).with(&[])).unwrap();
+    thread::sleep(Duration::from_millis(100));
+    hanging
+}
+
+/// A hand-over has its limit too, and its buffer never comes back: the driver may still read it.
 fn a_hand_over_beside_it_has_a_limit() {
-    if !is_child() {
-        return ends();
-    }
-    ends_in_time();
     let gpu = device().unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 20));
-    let mut hanging = Queue::new(in_place(&module, "forever", c"forever"), 1).unwrap();
-    let mut other = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
-    let [first, second, third] = [(); 3].map(|()| region.alloc(4096, gpu.align()).unwrap());
-    // As many groups as no machine has processors.
-    hanging.submit([first.in_out(..)], &Launch::of(4096, 1).with(&[])).unwrap();
-    thread::sleep(Duration::from_millis(100));
+    let hanging = hangs(gpu, &module, &region);
+    let buf = region.alloc(4096, gpu.align()).unwrap();
     // No kernel is for this one: the write that is late keeps it from the CPU, which would change
     // what the driver still reads.
     let since = Instant::now();
     // SAFETY: no device receives its address.
-    let third = unsafe { third.hand_over(&gpu.port(), 64, ..4096, Direction::ToDevice) }.unwrap();
+    let buf = unsafe { buf.hand_over(&gpu.port(), 64, ..4096, Direction::ToDevice) }.unwrap();
     let waited = since.elapsed() >= Duration::from_secs(10);
-    match third.into_cpu() {
+    match buf.into_cpu() {
         Err(refused) => assert!(
             waited && matches!(refused.error, Error::Timeout { timeout_us: 10_000_000 }),
             "{}",
@@ -83,8 +106,19 @@ fn a_hand_over_beside_it_has_a_limit() {
         ),
         Ok(_) => assert!(!waited, "the driver may still read it"),
     }
+    std::mem::forget(hanging);
+    has_seen_it_all();
+}
+
+/// A job that waits behind it is stopped in bounded time, and keeps its buffer.
+fn a_job_beside_it_has_a_limit() {
+    let gpu = device().unwrap();
+    let (module, region) = (module(gpu), region(gpu, 1 << 20));
+    let hanging = hangs(gpu, &module, &region);
+    let mut other = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
+    let buf = region.alloc(4096, gpu.align()).unwrap();
     let since = Instant::now();
-    match other.submit([second.in_out(..)], &Launch::of(64, 64).with(&[])) {
+    match other.submit([buf.in_out(..)], &Launch::of(64, 64).with(&[])) {
         Err(failed) => panic!("{failed}"),
         // A device with threads to spare, which is no processor.
         Ok(_) if since.elapsed() < Duration::from_secs(10) => {}
@@ -99,13 +133,8 @@ fn a_hand_over_beside_it_has_a_limit() {
 }
 
 /// A job whose queue was dropped goes on, and everything stays; it ends, and memory goes again.
-#[test]
-fn late_end_of_job_releases_the_device() {
+fn a_late_end_releases_the_device() {
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
-    if !is_child() {
-        return ends();
-    }
-    ends_in_time();
     let gpu = device().unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     let mut queue = Queue::new(in_place(&module, "forever", c"forever"), 1).unwrap();
@@ -127,11 +156,4 @@ fn late_end_of_job_releases_the_device() {
         thread::sleep(Duration::from_millis(100));
     }
     println!("{END}");
-}
-
-/// Runs a test as a child until its last line.
-fn ends() {
-    if device().is_some() {
-        said_until_end(child());
-    }
 }

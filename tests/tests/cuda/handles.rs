@@ -4,6 +4,7 @@ use super::jobs::{GEMM, LIMIT, loaded, operands};
 use super::{block, clean, driver, leaked};
 use contigo::cuda::{Cuda, Gpu};
 use contigo::{Queue, Region};
+use contigo_testkit::rounds;
 use fake_cuda::{Config, Function};
 use fastrand::Rng;
 use std::any::Any;
@@ -12,7 +13,7 @@ use std::thread;
 #[test]
 fn the_last_handle_gives_everything_back() {
     let mut rng = Rng::with_seed(3);
-    for round in 0..60 {
+    for round in 0..rounds(60) {
         let (controls, cuda) = driver(&Config::default());
         let gpu = Gpu::primary(&cuda, 0).unwrap();
         let module = loaded(&gpu);

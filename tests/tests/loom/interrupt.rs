@@ -7,7 +7,7 @@
 mod shared_interrupt;
 
 use crate::types::atomic::{AtomicU32, Ordering};
-use crate::{PREEMPTIONS, check};
+use crate::{check, preemptions};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 use shared_interrupt::SharedInterrupt;
@@ -75,7 +75,7 @@ fn polls(device: &Arc<Device>, index: usize) -> thread::JoinHandle<()> {
 
 #[test]
 fn both_hear_of_an_interrupt_that_is_for_both() {
-    check(Some(PREEMPTIONS), || {
+    check(Some(preemptions()), || {
         let device = Device::new();
         let waiters = [0, 1].map(|index| polls(&device, index));
         device.ended[1].store(1, Ordering::Release);
@@ -86,7 +86,7 @@ fn both_hear_of_an_interrupt_that_is_for_both() {
 
 #[test]
 fn the_first_to_end_passes_the_interrupt_on() {
-    check(Some(PREEMPTIONS), || {
+    check(Some(preemptions()), || {
         let device = Device::new();
         let waiters = [0, 1].map(|index| polls(&device, index));
         device.ends(1);
@@ -97,7 +97,7 @@ fn the_first_to_end_passes_the_interrupt_on() {
 
 #[test]
 fn a_reset_wakes_who_sleeps() {
-    check(Some(PREEMPTIONS), || {
+    check(Some(preemptions()), || {
         let device = Device::new();
         // The thread in the interrupt is woken by the line, the other one by the reset.
         let waiters = [0, 1].map(|index| polls(&device, index));

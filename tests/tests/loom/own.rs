@@ -21,7 +21,7 @@ mod returned;
 mod slots;
 
 use crate::types::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
-use crate::{PREEMPTIONS, check};
+use crate::{check, preemptions};
 use contigo_testkit::emulated;
 use count::Count;
 use loom::cell::UnsafeCell;
@@ -209,7 +209,7 @@ fn one_slot_has_one_owner_at_a_time() {
 
 #[test]
 fn two_threads_on_two_slots_are_never_refused() {
-    check(Some(PREEMPTIONS), || {
+    check(Some(preemptions()), || {
         let region = Region::new(2, Mutant::None);
         let taken = beside(&region, 1, |region| take_and_put(region) + take_and_put(region));
         assert_eq!((taken, region.state().free()), (4, 2), "a slot was free during every call");
@@ -218,7 +218,7 @@ fn two_threads_on_two_slots_are_never_refused() {
 
 #[test]
 fn three_threads_get_two_slots_and_no_third() {
-    check(Some(PREEMPTIONS), || {
+    check(Some(preemptions()), || {
         let region = Region::new(2, Mutant::None);
         // Kept, not given back: so exactly two of three get one, and the two differ, or their cell
         // would fail.
@@ -229,7 +229,7 @@ fn three_threads_get_two_slots_and_no_third() {
 
 #[test]
 fn slot_goes_from_hand_to_hand_among_three() {
-    check(Some(PREEMPTIONS), || {
+    check(Some(preemptions()), || {
         let region = Region::new(1, Mutant::None);
         assert!(beside(&region, 2, take_and_put) >= 1, "the first one had it");
         assert_eq!(region.state().claim(), Some(0), "none is lost");
@@ -239,7 +239,7 @@ fn slot_goes_from_hand_to_hand_among_three() {
 #[test]
 fn free_slots_of_two_words_are_both_found() {
     const SLOTS: usize = slots::WORD_SLOTS + 1;
-    check(Some(PREEMPTIONS), || {
+    check(Some(preemptions()), || {
         let region = Region::new(SLOTS, Mutant::None);
         let tokens: Vec<_> = (0..SLOTS).map(|_| region.state().claim().unwrap()).collect();
         assert_eq!((region.state().claim(), slot_of(tokens[SLOTS - 1])), (None, SLOTS - 1));
@@ -253,7 +253,7 @@ fn free_slots_of_two_words_are_both_found() {
 
 #[test]
 fn last_of_three_handles_sees_the_others() {
-    check(Some(PREEMPTIONS), || {
+    check(Some(preemptions()), || {
         let region = Region::new(1, Mutant::None);
         let token = region.take().unwrap();
         (0..2).for_each(|_| region.state().share(token).unwrap());
@@ -280,7 +280,7 @@ fn last_of_three_handles_sees_the_others() {
 
 /// The region's last handle, the pool's, and a slot, on three threads.
 fn three_go(mutant: Mutant) {
-    check(Some(PREEMPTIONS), move || {
+    check(Some(preemptions()), move || {
         let region = Region::new(1, mutant);
         assert_eq!(region.take(), Some(0));
         race(&region, &[|region| region.put(0), Region::drop_one], Region::drop_pool);
@@ -289,7 +289,7 @@ fn three_go(mutant: Mutant) {
 
 /// The pool's last handle, and two slots.
 fn two_slots_and_the_pool_go(mutant: Mutant) {
-    check(Some(PREEMPTIONS), move || {
+    check(Some(preemptions()), move || {
         let region = Region::new(2, mutant);
         assert_eq!((region.take(), region.take()), (Some(0), Some(1)));
         region.drop_one();
@@ -322,7 +322,7 @@ fn slots_of_two_words_are_counted_at_the_close() {
 
 #[test]
 fn take_races_with_another_handles_drop() {
-    check(Some(PREEMPTIONS), || {
+    check(Some(preemptions()), || {
         let region = Region::new(1, Mutant::None);
         assert!(region.handles.add());
         let takes = |region: &Region| {
@@ -339,7 +339,7 @@ fn take_races_with_another_handles_drop() {
 
 #[test]
 fn slot_halves_drop_while_the_pool_closes() {
-    check(Some(PREEMPTIONS), || {
+    check(Some(preemptions()), || {
         let region = Region::new(1, Mutant::None);
         let token = region.take().unwrap();
         region.state().share(token).unwrap();
@@ -350,7 +350,7 @@ fn slot_halves_drop_while_the_pool_closes() {
 
 #[test]
 fn allocation_and_export_race_with_the_last_drop() {
-    check(Some(PREEMPTIONS), || {
+    check(Some(preemptions()), || {
         let region = Region::new(1, Mutant::None);
         region.drop_pool();
         // A clone of the handle for each thread, as a program moves them there.

@@ -4,7 +4,7 @@
 use super::overlay::ZYNQ;
 use super::pages::machines::{self, Root};
 use super::{Answer, Outcome, Run};
-use contigo_testkit::emulated;
+use contigo_testkit::{emulated, rounds};
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
@@ -280,7 +280,8 @@ fn no_command_writes_to_a_copy() -> Outcome {
     Ok(())
 }
 
-/// Each file and each folder in turn, so that the rest leads the tool there.
+/// Each file and each folder in turn, so that the rest leads the tool there; one of eleven on a
+/// developer's machine, links and pipes in turn.
 #[test]
 fn no_link_leads_out_no_pipe_is_opened() -> Outcome {
     if emulated::finds_no_more("paths are the kernel's") {
@@ -289,8 +290,10 @@ fn no_link_leads_out_no_pipe_is_opened() -> Outcome {
     let world = World::new(machines::pynq)?;
     let (files, folders) = below(&world.copy())?;
     let plants = files.iter().flat_map(|file| [(Plant::LinkOut, file), (Plant::Pipe, file)]);
+    let plants = plants.chain(folders.iter().map(|folder| (Plant::LinkOut, folder)));
+    let every = if rounds(10) == 10 { 1 } else { 11 };
     let mut wrong = Vec::new();
-    for (plant, path) in plants.chain(folders.iter().map(|folder| (Plant::LinkOut, folder))) {
+    for (plant, path) in plants.step_by(every) {
         let once = || -> Answer<Vec<String>> {
             let to = world.outside().join("there");
             plant.plant(path, &to)?;
