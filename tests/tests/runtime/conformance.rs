@@ -101,7 +101,9 @@ fn huge_pages_by_name(len_bytes: usize) -> Result<AnyMemory, Failure> {
 
 fn skipped(error: Error) -> Failure {
     match error {
-        Error::Os { .. } | Error::PagemapHidden { .. } => Failure::Skipped(error.to_string()),
+        Error::NoMemory { .. } | Error::Os { .. } | Error::PagemapHidden { .. } => {
+            Failure::Skipped(error.to_string())
+        }
         other => other.into(),
     }
 }

@@ -244,6 +244,8 @@ fn explained<N: fmt::Display + PartialEq, I: Iterator<Item = Entry<N>>>(
         let why =
             all().find(|entry| entry.name.as_ref() == Some(&name)).and_then(|entry| entry.why);
         match (why, error) {
+            // Its text already has the cure.
+            (_, Error::NoMemory { .. }) => Ok(()),
             (Some(why), _) => write!(f, "; {why}"),
             // Its text already has the most similar names.
             (None, Error::NotFound { among, .. }) if among.lists() => Ok(()),

@@ -109,8 +109,9 @@ impl HugeTlb {
     ///
     /// # Errors
     /// - [`Error::Argument`]: `len_bytes` is 0, or more than 512 pages.
-    /// - [`Error::Os`] with `mmap(MAP_HUGETLB)`: ENOMEM where too few pages are reserved and free
-    ///   (above: how to reserve); EINVAL where the kernel has no 2 MiB pages, as on armv7.
+    /// - [`Error::NoMemory`]: too few pages are reserved and free (above: how to reserve).
+    /// - [`Error::Os`] with `mmap(MAP_HUGETLB)`: EINVAL where the kernel has no 2 MiB pages, as on
+    ///   armv7.
     /// - [`Error::PagemapHidden`]: no CAP_SYS_ADMIN. Run as root, or give the file the capability.
     /// - [`Error::AttributeMissing`], [`Error::AttributeUnreadable`]: `/proc/self/pagemap` is not
     ///   there or not ours.
@@ -136,7 +137,15 @@ impl HugeTlb {
         let map = map::anonymous(
             MmapOptions::new().len(whole_bytes).huge(Some(PAGE_BITS)).populate(),
             "mmap(MAP_HUGETLB)",
-        )?;
+        )
+        .map_err(|error| match error {
+            Error::Os { errno, .. } if errno == Errno::ENOMEM as i32 => Error::NoMemory {
+                need_bytes: whole_bytes,
+                errno,
+                fix: "reserve huge pages, as root: echo 64 > /proc/sys/vm/nr_hugepages",
+            },
+            error => error,
+        })?;
         let mut this =
             Self { pin: None, map, base: PhysAddr(0), page_bytes, scope: cache::scope() };
 

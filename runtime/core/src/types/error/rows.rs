@@ -298,7 +298,7 @@ Memory {
         /// The change that would help, in words.
         fix: &'static str,
     } let errno = Errno(errno);
-    "the kernel allocates no {need_bytes} bytes for this device (errno {errno}): {fix}";
+    "the kernel does not allocate {need_bytes} bytes for a device (errno {errno}): {fix}";
 
     /// A slot is no whole number of cache lines, so that a line would belong to two owners.
     SlotSize(-111 SLOT_SIZE Argument EINVAL) {

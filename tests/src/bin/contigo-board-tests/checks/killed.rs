@@ -128,7 +128,7 @@ fn all_but_one(memory: &Memory) -> Result<Vec<Canary>, Wrong> {
     while held.len() < LIMIT {
         match Canary::take(memory) {
             Ok(block) => held.push(block),
-            Err(Error::Os { errno: libc::ENOMEM, .. }) => break,
+            Err(Error::Os { errno: libc::ENOMEM, .. } | Error::NoMemory { .. }) => break,
             Err(error) => return Err(error.into()),
         }
     }
@@ -162,7 +162,7 @@ impl Canary {
         let end = Instant::now() + FREED;
         loop {
             match Self::take(memory) {
-                Err(Error::Os { errno: libc::ENOMEM, .. })
+                Err(Error::Os { errno: libc::ENOMEM, .. } | Error::NoMemory { .. })
                     if !memory.is_imported() && Instant::now() < end =>
                 {
                     sleep(Duration::from_millis(1));

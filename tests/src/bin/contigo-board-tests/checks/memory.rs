@@ -97,7 +97,7 @@ fn use_up<B>(
     blocks.clear();
     ensure(count > 0, format!("not one block: {refused}"))?;
     match refused {
-        Error::Os { errno: libc::ENOMEM, .. } => Ok((count, refused)),
+        Error::Os { errno: libc::ENOMEM, .. } | Error::NoMemory { .. } => Ok((count, refused)),
         other => fail(format!("refused after {count} blocks, but as: {other}")),
     }
 }
