@@ -1,19 +1,33 @@
 //! A kernel with a dma-heap, for machines that have none: memfds for dma-bufs, and a page table
 //! that says what each kind of kernel would say. It fails where the test asks for it, and keeps a
 //! log of what was opened and closed.
-#![allow(unsafe_code, reason = "implements the unsafe trait HeapKernel")]
+#![allow(unsafe_code, reason = "implements the unsafe trait SystemCalls")]
 
-use contigo::Error;
-use contigo::linux::memory::dma_heap::seam::{Fd, HeapKernel};
+use contigo::linux::os::seam::{Fd, Running, SystemCalls};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
+use nix::libc;
+use nix::sys::ioctl::ioctl_num_type;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::stat::Mode;
 use nix::unistd::{SysconfVar, Whence, ftruncate, lseek64, sysconf};
+use std::ffi::{CStr, c_int, c_void};
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// `DMA_HEAP_IOCTL_ALLOC`.
+const ALLOC: ioctl_num_type = 0xC018_4800_u32 as ioctl_num_type;
+
+/// `struct dma_heap_allocation_data`.
+#[repr(C)]
+struct AllocationData {
+    len: u64,
+    fd: u32,
+    fd_flags: u32,
+    heap_flags: u64,
+}
 
 /// The one heap that there is.
 pub const HEAP: &str = "linux,cma";
@@ -47,8 +61,8 @@ pub enum Fault {
     Alloc(Errno),
     /// The mapping: the dma-buf's descriptor is read-only, which is EACCES for a writable mapping.
     Map,
-    /// Reading the page table.
-    Pagemap(Error),
+    /// Opening the page table.
+    Pagemap(Errno),
 }
 
 /// A call or its effect; the log keeps them in order.
@@ -70,6 +84,8 @@ pub struct FakeHeap {
     fault: Fault,
     log: Arc<Mutex<Vec<Event>>>,
     bufs: Arc<Mutex<Vec<Buf>>>,
+    /// Allocated, and not taken over by the program yet.
+    made: Arc<Mutex<Vec<OwnedFd>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -86,6 +102,10 @@ struct FakeFile {
     kernel: FakeHeap,
 }
 
+/// `/proc/self/pagemap`, open.
+#[derive(Debug)]
+struct Pagemap(#[allow(dead_code, reason = "held open")] OwnedFd);
+
 impl Drop for FakeFile {
     fn drop(&mut self) {
         lock(&self.kernel.bufs).retain(|buf| buf.raw_fd != self.fd.as_raw_fd());
@@ -96,7 +116,8 @@ impl Drop for FakeFile {
 impl FakeHeap {
     /// A kernel whose page table shows `pages`, and where nothing fails.
     pub fn new(pages: Pages) -> Self {
-        Self { pages, fault: Fault::None, log: Arc::default(), bufs: Arc::default() }
+        let (log, bufs, made) = Default::default();
+        Self { pages, fault: Fault::None, log, bufs, made }
     }
 
     /// A kernel with contiguous pages where one call fails.
@@ -117,8 +138,7 @@ impl FakeHeap {
         log.len() - 2 * closed
     }
 
-    fn file(&self, fd: OwnedFd, opens: Event, closes: Event) -> Fd {
-        lock(&self.log).push(opens);
+    fn file(&self, fd: OwnedFd, closes: Event) -> Fd {
         // SAFETY: the file has its descriptor until it is dropped.
         unsafe { Fd::owned_by(fd.as_raw_fd(), FakeFile { fd, closes, kernel: self.clone() }) }
     }
@@ -148,42 +168,75 @@ impl FakeHeap {
 
 // SAFETY: 1. A memfd is zeroed, as long as `ftruncate` made it, known to no other code and never
 // shortened. 2. The addresses are invented: no device is ever given one.
-unsafe impl HeapKernel for FakeHeap {
-    fn open(&self, name: &str) -> Result<Fd, Error> {
-        let errno = match self.fault {
-            Fault::Open(errno) => errno,
-            _ if name != HEAP => Errno::ENOENT,
-            _ => return Ok(self.file(memfd("contigo-heap")?, Event::OpenHeap, Event::CloseHeap)),
-        };
-        Err(Error::Os { call: "open(/dev/dma_heap/)", errno: errno as i32 })
+unsafe impl SystemCalls for FakeHeap {
+    fn open(&self, path: &CStr, _: c_int) -> Result<Fd, i32> {
+        match (path.to_bytes(), self.fault) {
+            (b"/proc/self/pagemap", Fault::Pagemap(errno)) => Err(errno as i32),
+            (b"/proc/self/pagemap", _) => {
+                let file = Pagemap(memfd("contigo-pagemap")?);
+                // SAFETY: the file has its descriptor until it is dropped.
+                Ok(unsafe { Fd::owned_by(file.0.as_raw_fd(), file) })
+            }
+            (_, Fault::Open(errno)) => Err(errno as i32),
+            (path, _) if path.strip_prefix(b"/dev/dma_heap/") == Some(HEAP.as_bytes()) => {
+                lock(&self.log).push(Event::OpenHeap);
+                Ok(self.file(memfd("contigo-heap")?, Event::CloseHeap))
+            }
+            _ => Err(libc::ENOENT),
+        }
     }
 
-    fn alloc(&self, heap: &Fd, len_bytes: u64) -> Result<Fd, Error> {
+    unsafe fn ioctl(
+        &self,
+        _: &Fd,
+        request: ioctl_num_type,
+        argument: *mut c_void,
+    ) -> Result<c_int, i32> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let _ = heap;
+        if request != ALLOC {
+            return Err(libc::ENOTTY);
+        }
         if let Fault::Alloc(errno) = self.fault {
-            return Err(Error::Os { call: "ioctl(DMA_HEAP_IOCTL_ALLOC)", errno: errno as i32 });
+            return Err(errno as i32);
+        }
+        // SAFETY: the request's structure, by the caller's promise.
+        let data = unsafe { &mut *argument.cast::<AllocationData>() };
+        let flags = (libc::O_RDWR | libc::O_CLOEXEC).cast_unsigned();
+        if (data.fd, data.fd_flags, data.heap_flags) != (0, flags, 0) {
+            return Err(libc::EINVAL);
         }
         let name = format!("contigo-buf-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let mut fd = memfd(&name)?;
-        ftruncate(&fd, len_bytes.try_into().map_err(|_| fake(Errno::EFBIG))?).map_err(fake)?;
+        let errno = |errno: Errno| errno as i32;
+        ftruncate(&fd, data.len.try_into().map_err(|_| libc::EFBIG)?).map_err(errno)?;
         if let Fault::Map = self.fault {
             let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
-            fd = open(path.as_str(), OFlag::O_RDONLY, Mode::empty()).map_err(fake)?;
+            fd = open(path.as_str(), OFlag::O_RDONLY, Mode::empty()).map_err(errno)?;
         }
+        data.fd = fd.as_raw_fd().cast_unsigned();
         lock(&self.bufs).push(Buf { name, raw_fd: fd.as_raw_fd() });
-        Ok(self.file(fd, Event::Alloc(len_bytes), Event::CloseBuf))
+        lock(&self.log).push(Event::Alloc(data.len));
+        lock(&self.made).push(fd);
+        Ok(0)
     }
 
-    fn pagemap(&self, first_page: u64, entries: &mut [u64]) -> Result<(), Error> {
-        if let Fault::Pagemap(error) = self.fault {
-            return Err(error);
+    unsafe fn made(&self, raw: c_int) -> Fd {
+        let mut made = lock(&self.made);
+        match made.iter().position(|fd| fd.as_raw_fd() == raw) {
+            Some(index) => self.file(made.swap_remove(index), Event::CloseBuf),
+            // SAFETY: the caller's promise.
+            None => unsafe { Running.made(raw) },
         }
-        let maps = fs::read_to_string("/proc/self/maps").map_err(|_| fake(Errno::EIO))?;
-        for (page, entry) in (first_page..).zip(entries) {
-            *entry = self.entry(&maps, page);
+    }
+
+    fn read_at(&self, file: &Fd, offset_bytes: u64, bytes: &mut [u8]) -> Result<usize, i32> {
+        file.owner::<Pagemap>().ok_or(libc::EBADF)?;
+        let maps = fs::read_to_string("/proc/self/maps").map_err(|_| libc::EIO)?;
+        let (entries, _) = bytes.as_chunks_mut::<8>();
+        for (page, entry) in (offset_bytes / 8..).zip(&mut *entries) {
+            *entry = self.entry(&maps, page).to_ne_bytes();
         }
-        Ok(())
+        Ok(8 * entries.len())
     }
 }
 
@@ -193,12 +246,8 @@ pub fn page_bytes() -> u64 {
     value.and_then(|value| value.try_into().ok()).unwrap_or(4096)
 }
 
-fn memfd(name: &str) -> Result<OwnedFd, Error> {
-    memfd_create(name, MFdFlags::MFD_CLOEXEC).map_err(fake)
-}
-
-fn fake(errno: Errno) -> Error {
-    Error::Os { call: "the fake heap's own memfd", errno: errno as i32 }
+fn memfd(name: &str) -> Result<OwnedFd, i32> {
+    memfd_create(name, MFdFlags::MFD_CLOEXEC).map_err(|errno| errno as i32)
 }
 
 /// Which memfd is mapped at this virtual address, and which byte of it.

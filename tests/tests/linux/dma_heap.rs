@@ -181,7 +181,8 @@ fn kernel_refusals_leave_nothing_open() {
         (Fault::Alloc(Errno::ENOMEM), os(ioctl, Errno::ENOMEM)),
         (Fault::Alloc(Errno::ENOTTY), os(ioctl, Errno::ENOTTY)),
         (Fault::Map, os("mmap(dma-buf)", Errno::EACCES)),
-        (Fault::Pagemap(unreadable), unreadable),
+        (Fault::Pagemap(Errno::EACCES), unreadable),
+        (Fault::Pagemap(Errno::ENOENT), Error::AttributeMissing { name: "/proc/self/pagemap" }),
     ] {
         assert_eq!(refused(&FakeHeap::failing(fault), HEAP, 1), error);
     }

@@ -1,16 +1,18 @@
 //! A thousand jobs on each backend without the heap.
 
-use super::counting::{Uncounted, count};
+use super::counting::{Uncounted, count, uncounted};
 use super::{board, none_on, wide};
 use contigo::linux::dev_node::DevNode;
-use contigo::linux::memory::u_dma_buf::seam::{DevInfo, RealIoctl, Roots, SyncArgs, UDmaBufIoctl};
 use contigo::linux::memory::{DmaHeap, HugeTlb, UDmaBuf};
+use contigo::linux::os::seam::{Fd, Running, SystemCalls};
 use contigo::sim::OnBoard;
-use contigo::{Direction, Error, Mmio as _, Port, Wait as _};
+use contigo::{Align, Direction, Error, Mmio as _, Port, Wait as _};
 use contigo_testkit::direct::DirectSync as _;
 use contigo_testkit::fake_dev_node::{self, DevNodeConfig, FakeDevNode};
 use contigo_testkit::fake_dma_heap::{FakeHeap, HEAP, Pages};
-use contigo_testkit::fake_u_dma_buf::{Config, FakeUDmaBuf};
+use contigo_testkit::fake_u_dma_buf::{Config, FakeIoctl, FakeUDmaBuf};
+use nix::sys::ioctl::ioctl_num_type;
+use std::ffi::{CStr, c_int, c_void};
 use std::fs;
 use std::sync::Arc;
 
@@ -42,19 +44,14 @@ fn none_on_u_dma_buf() {
     ] {
         let snooped = config.coherent == Some(true);
         let fake = FakeUDmaBuf::new(Config { size_bytes: 128 << 10, ..config });
-        let (class, device) = (fake.class_dir(), fake.device_file());
-        let roots = Roots {
-            dev: device.parent().unwrap().to_str().unwrap(),
-            class: class.ancestors().nth(2).unwrap().to_str().unwrap(),
-        };
         let kernel = Arc::new(Uncounted(fake.module().clone()));
         let board = board();
         let port = Port { coherent: snooped, ..wide(&board) };
         // The fake's bus is not the simulated board's, so a sync that is not snooped brings back
         // nothing of its device.
         none_on(name, &board, port, snooped, || {
-            // SAFETY: the fake's own folders and module.
-            let block = unsafe { UDmaBuf::open_with("udmabuf0", roots, kernel, false)? };
+            // SAFETY: no address is translated.
+            let block = unsafe { UDmaBuf::open_from(kernel, "udmabuf0", Align::LINE, false)? };
             OnBoard::new(&board, block)
         });
         assert_eq!(fake.log().is_empty(), snooped, "the syncs reached the module");
@@ -117,28 +114,25 @@ fn none_on_a_contigo_device() {
     }
 }
 
-/// The real calls, also under qemu-user, which answers ENOSYS to an ioctl that it does not know.
-struct Real;
+/// The real calls on a fake's files, also under qemu-user, which answers ENOSYS to an ioctl that it
+/// does not know.
+struct Real(FakeIoctl);
 
-fn unknown(errno: i32) -> i32 {
-    if errno == libc::ENOSYS { libc::ENOTTY } else { errno }
-}
+// SAFETY: the running kernel's calls, on files of the fake's that no other code has.
+unsafe impl SystemCalls for Real {
+    fn open(&self, path: &CStr, flags: c_int) -> Result<Fd, i32> {
+        uncounted(|| self.0.open(path, flags))
+    }
 
-impl UDmaBufIoctl for Real {
-    fn get_dev_info(&self, device: i32) -> Result<DevInfo, i32> {
-        RealIoctl.get_dev_info(device).map_err(unknown)
-    }
-    fn get_sync(&self, device: i32) -> Result<SyncArgs, i32> {
-        RealIoctl.get_sync(device).map_err(unknown)
-    }
-    fn set_sync(&self, device: i32, args: &SyncArgs) -> Result<(), i32> {
-        RealIoctl.set_sync(device, args)
-    }
-    fn export(&self, device: i32, size: u64) -> Result<i32, i32> {
-        RealIoctl.export(device, size)
-    }
-    fn write_attribute(&self, file: i32, name: &'static str, text: &[u8]) -> Result<usize, i32> {
-        RealIoctl.write_attribute(file, name, text)
+    unsafe fn ioctl(
+        &self,
+        file: &Fd,
+        request: ioctl_num_type,
+        argument: *mut c_void,
+    ) -> Result<c_int, i32> {
+        // SAFETY: the caller's promise.
+        let answer = unsafe { Running.ioctl(file, request, argument) };
+        answer.map_err(|errno| if errno == libc::ENOSYS { libc::ENOTTY } else { errno })
     }
 }
 
@@ -147,12 +141,9 @@ fn none_in_the_real_calls_of_u_dma_buf() {
     // A regular file answers ENOTTY to the real ioctls, as an old module does; the attributes are
     // regular files too.
     let fake = FakeUDmaBuf::new(Config { ioctls: false, class: "udmabuf", ..Config::default() });
-    let root = fake.class_dir().ancestors().nth(3).unwrap().to_str().unwrap().to_owned();
-    let (dev, class) = (format!("{root}/dev"), format!("{root}/class"));
-    let kernel = Arc::new(Real);
-    let roots = Roots { dev: &dev, class: &class };
-    // SAFETY: there is no such device, or the file is this test's own.
-    let open = || unsafe { UDmaBuf::open_with("udmabuf0", roots, kernel.clone(), false) };
+    let kernel = Arc::new(Real(fake.module().clone()));
+    // SAFETY: no address is translated.
+    let open = || unsafe { UDmaBuf::open_from(kernel.clone(), "udmabuf0", Align::LINE, false) };
     let (refused, allocations) = count(|| {
         let block = open().unwrap();
         block.device_sync(4096..8192, Direction::FromDevice).unwrap();

@@ -2,13 +2,12 @@
 
 use contigo::Result;
 use contigo::linux::dev_node::seam::{DevNodeKernel, Fd, Request};
-use contigo::linux::memory::dma_heap::seam::HeapKernel;
-use contigo::linux::memory::u_dma_buf::seam::{DevInfo, SyncArgs, UDmaBufIoctl};
+use contigo::linux::os::seam::{MmapRaw, SystemCalls};
 use contigo_testkit::fake_dev_node::FakeDevNode;
-use contigo_testkit::fake_dma_heap::FakeHeap;
-use contigo_testkit::fake_u_dma_buf::FakeIoctl;
+use nix::sys::ioctl::ioctl_num_type;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::ffi::{CStr, c_int, c_void};
 
 thread_local! {
     // Constant, and nothing to drop: reading it allocates nothing.
@@ -70,24 +69,6 @@ pub(super) fn uncounted<R>(act: impl FnOnce() -> R) -> R {
 /// A fake of the kernel whose own allocations are not counted for the runtime.
 pub(super) struct Uncounted<K>(pub(super) K);
 
-impl UDmaBufIoctl for Uncounted<FakeIoctl> {
-    fn get_dev_info(&self, device: i32) -> Result<DevInfo, i32> {
-        uncounted(|| self.0.get_dev_info(device))
-    }
-    fn get_sync(&self, device: i32) -> Result<SyncArgs, i32> {
-        uncounted(|| self.0.get_sync(device))
-    }
-    fn set_sync(&self, device: i32, args: &SyncArgs) -> Result<(), i32> {
-        uncounted(|| self.0.set_sync(device, args))
-    }
-    fn export(&self, device: i32, size: u64) -> Result<i32, i32> {
-        uncounted(|| self.0.export(device, size))
-    }
-    fn write_attribute(&self, file: i32, name: &'static str, text: &[u8]) -> Result<usize, i32> {
-        uncounted(|| self.0.write_attribute(file, name, text))
-    }
-}
-
 /// An open file of a fake; `None` only while it is closed.
 struct UncountedFile(Option<Fd>);
 
@@ -97,8 +78,9 @@ impl UncountedFile {
         unsafe { Fd::owned_by(file.raw(), Self(Some(file))) }
     }
 
+    /// The fake's own file; an attribute's, which is opened in a folder, is no fake's.
     fn of(file: &Fd) -> &Fd {
-        file.owner::<Self>().unwrap().0.as_ref().unwrap()
+        file.owner::<Self>().map_or(file, |file| file.0.as_ref().unwrap())
     }
 }
 
@@ -108,16 +90,29 @@ impl Drop for UncountedFile {
     }
 }
 
-// SAFETY: `FakeHeap` keeps all of it.
-unsafe impl HeapKernel for Uncounted<FakeHeap> {
-    fn open(&self, name: &str) -> Result<Fd> {
-        uncounted(|| self.0.open(name).map(UncountedFile::around))
+type Answer<T> = std::result::Result<T, i32>;
+
+// SAFETY: the fake keeps all of it.
+unsafe impl<K: SystemCalls> SystemCalls for Uncounted<K> {
+    fn open(&self, path: &CStr, flags: c_int) -> Answer<Fd> {
+        uncounted(|| self.0.open(path, flags).map(UncountedFile::around))
     }
-    fn alloc(&self, heap: &Fd, len_bytes: u64) -> Result<Fd> {
-        uncounted(|| self.0.alloc(UncountedFile::of(heap), len_bytes).map(UncountedFile::around))
+    unsafe fn ioctl(&self, file: &Fd, request: ioctl_num_type, arg: *mut c_void) -> Answer<c_int> {
+        // SAFETY: the caller's promise.
+        uncounted(|| unsafe { self.0.ioctl(UncountedFile::of(file), request, arg) })
     }
-    fn pagemap(&self, first_page: u64, entries: &mut [u64]) -> Result<()> {
-        uncounted(|| self.0.pagemap(first_page, entries))
+    unsafe fn made(&self, raw: c_int) -> Fd {
+        // SAFETY: the caller's promise.
+        uncounted(|| UncountedFile::around(unsafe { self.0.made(raw) }))
+    }
+    fn read_at(&self, file: &Fd, offset: u64, bytes: &mut [u8]) -> Answer<usize> {
+        uncounted(|| self.0.read_at(UncountedFile::of(file), offset, bytes))
+    }
+    fn write_at(&self, file: &Fd, offset: u64, bytes: &[u8]) -> Answer<usize> {
+        uncounted(|| self.0.write_at(UncountedFile::of(file), offset, bytes))
+    }
+    fn map(&self, file: &Fd, offset: u64, len: usize, call: &'static str) -> Result<MmapRaw> {
+        uncounted(|| self.0.map(UncountedFile::of(file), offset, len, call))
     }
 }
 

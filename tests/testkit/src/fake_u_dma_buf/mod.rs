@@ -14,7 +14,7 @@
     clippy::indexing_slicing,
     reason = "a test's helper: a failure here fails the test where it happens"
 )]
-#![allow(unsafe_code, reason = "opening the module through its seam is a promise about the file")]
+#![allow(unsafe_code, reason = "opening a block is a promise about its addresses")]
 #![allow(
     clippy::cast_possible_truncation,
     reason = "offsets are below the size of the fake's file, which fits in memory"
@@ -23,10 +23,9 @@
 mod memory;
 mod module;
 
-pub use module::{Command, FakeIoctl, Kept, Synced};
+pub use module::{Command, DevInfo, FakeIoctl, Kept, Synced};
 
 use contigo::linux::memory::u_dma_buf::UDmaBuf;
-use contigo::linux::memory::u_dma_buf::seam::{DevInfo, Roots};
 use contigo::{Align, Error};
 use memory::Memory;
 use module::{Module, lock};
@@ -156,7 +155,8 @@ impl FakeUDmaBuf {
 
     /// The device's directory, in the place of `/sys/class/u-dma-buf/<name>`.
     pub fn class_dir(&self) -> PathBuf {
-        self.module.0.root.path().join("class").join(self.config().class).join(&self.config().name)
+        let class = self.module.0.root.path().join("sys/class").join(self.config().class);
+        class.join(&self.config().name)
     }
 
     /// The device file, in the place of `/dev/<name>`.
@@ -196,12 +196,10 @@ impl FakeUDmaBuf {
     }
 
     fn open_with(&self, translated: bool) -> Result<UDmaBuf, Error> {
-        let root = self.module.0.root.path().to_str().unwrap();
-        let roots = Roots { dev: &format!("{root}/dev"), class: &format!("{root}/class") };
         let kernel = Arc::new(self.module.clone());
-        // SAFETY: the file belongs to this fake. Only the fake's device side writes it, and never
-        // shortens it; no other device has its addresses.
-        unsafe { UDmaBuf::open_with(&self.config().name, roots, kernel, translated) }
+        let Config { name, line, .. } = self.config();
+        // SAFETY: no device but this fake's has its addresses.
+        unsafe { UDmaBuf::open_from(kernel, name, *line, translated) }
     }
 
     /// From now on a sync that is alone in the module stays there, until the same with `false`.

@@ -7,8 +7,10 @@
 
 use super::Config;
 use super::memory::Memory;
-use contigo::linux::memory::u_dma_buf::seam::{DevInfo, SyncArgs, UDmaBufIoctl};
-use contigo::{Align, Direction};
+use contigo::Direction;
+use contigo::linux::os::seam::{Fd, Running, SystemCalls};
+use nix::sys::ioctl::ioctl_num_type;
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::fs;
 use std::ops::Range;
 use std::os::fd::{BorrowedFd, IntoRawFd};
@@ -17,6 +19,44 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
+
+// The numbers and structures of `u-dma-buf-ioctl.h`, by the fake's own reading of it: the runtime's
+// own would hide a wrong one.
+const GET_DEV_INFO: ioctl_num_type = 0x8018_5507_u32 as ioctl_num_type;
+const GET_SYNC: ioctl_num_type = 0x8018_5508_u32 as ioctl_num_type;
+const SET_SYNC: ioctl_num_type = 0x4018_5509_u32 as ioctl_num_type;
+const EXPORT: ioctl_num_type = 0xC028_550A_u32 as ioctl_num_type;
+
+/// `u_dma_buf_ioctl_dev_info`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DevInfo {
+    /// Bits 0-7: width of the DMA mask; 9: coherent; 10-12: mmap mode.
+    pub flags: u64,
+    /// The block's size.
+    pub size: u64,
+    /// Its bus address.
+    pub addr: u64,
+}
+
+/// `u_dma_buf_ioctl_sync_args`.
+#[repr(C)]
+struct SyncArgs {
+    flags: u64,
+    size: u64,
+    offset: u64,
+}
+
+/// `u_dma_buf_ioctl_export_args`.
+#[repr(C)]
+struct ExportArgs {
+    flags: u64,
+    size: u64,
+    offset: u64,
+    addr: u64,
+    fd: c_int,
+    padding: u32,
+}
 
 /// Which way an effective sync went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,9 +154,7 @@ impl FakeIoctl {
     fn knows_ioctls(&self) -> Result<(), i32> {
         if self.0.config.ioctls { self.present() } else { Err(libc::ENOTTY) }
     }
-}
 
-impl UDmaBufIoctl for FakeIoctl {
     fn get_dev_info(&self, device: i32) -> Result<DevInfo, i32> {
         // Opened without O_SYNC: the real module would look at it when the block is mapped.
         let details =
@@ -136,7 +174,7 @@ impl UDmaBufIoctl for FakeIoctl {
         Ok(DevInfo { flags, size: config.size_bytes, addr: config.phys_addr })
     }
 
-    fn get_sync(&self, _device: i32) -> Result<SyncArgs, i32> {
+    fn get_sync(&self) -> Result<SyncArgs, i32> {
         self.knows_ioctls()?;
         let kept = *lock(&self.0.kept);
         let flags = kept.direction << 2 | kept.mode << 8 | kept.owner << 16;
@@ -159,7 +197,7 @@ impl UDmaBufIoctl for FakeIoctl {
             .map_err(|error| error.raw_os_error().unwrap_or(libc::EMFILE))
     }
 
-    fn set_sync(&self, _device: i32, args: &SyncArgs) -> Result<(), i32> {
+    fn set_sync(&self, args: &SyncArgs) -> Result<(), i32> {
         self.knows_ioctls()?;
         let alone = self.0.inside.fetch_add(1, SeqCst) == 0;
         self.0.overlaps.fetch_add(u64::from(!alone), SeqCst);
@@ -181,7 +219,6 @@ impl UDmaBufIoctl for FakeIoctl {
         while alone && self.0.held.load(SeqCst) {
             thread::sleep(Duration::from_millis(1));
         }
-        // The header's numbers, spelled out: the runtime's own constants would hide a wrong one.
         let done = match args.flags & 3 {
             1 => self.run(Command::ForCpu, 1),
             3 => self.run(Command::ForDevice, 1),
@@ -191,21 +228,13 @@ impl UDmaBufIoctl for FakeIoctl {
         done
     }
 
-    fn granule(&self) -> Align {
-        self.0.config.line
-    }
-
-    fn write_attribute(&self, file: i32, name: &'static str, text: &[u8]) -> Result<usize, i32> {
+    /// A write of a sync file.
+    fn write_attribute(&self, name: &str, text: &[u8]) -> Result<usize, i32> {
         self.present()?;
         let every = u64::from(self.0.config.interrupts) + 1;
         if !(self.0.writes.fetch_add(1, SeqCst) + 1).is_multiple_of(every) {
             return Err(libc::EINTR);
         }
-        // The descriptor is that of the file it is said to be.
-        let link = fs::read_link(format!("/proc/self/fd/{file}")).map_err(|_| libc::EBADF)?;
-        let file_name =
-            link.file_name().unwrap().to_str().unwrap().trim_end_matches(" (deleted)").to_owned();
-        assert_eq!(file_name, name);
         let value: u64 =
             std::str::from_utf8(text).unwrap().trim_end().parse().map_err(|_| libc::EINVAL)?;
         let me = thread::current().id();
@@ -228,6 +257,46 @@ impl UDmaBufIoctl for FakeIoctl {
             _ => return Err(libc::EINVAL),
         }
         Ok(text.len())
+    }
+}
+
+// SAFETY: the block's file belongs to this fake. Only the fake's device side writes it, and never
+// shortens it; no other device has its addresses. A sync that succeeds was done.
+unsafe impl SystemCalls for FakeIoctl {
+    /// The tree, in the place of `/dev` and `/sys`.
+    fn open(&self, path: &CStr, flags: c_int) -> Result<Fd, i32> {
+        let (root, path) = (self.0.root.path().to_str().unwrap(), path.to_str().unwrap());
+        Running.open(&CString::new(format!("{root}{path}")).unwrap(), flags)
+    }
+
+    unsafe fn ioctl(
+        &self,
+        file: &Fd,
+        request: ioctl_num_type,
+        argument: *mut c_void,
+    ) -> Result<c_int, i32> {
+        // SAFETY: each request's own structure, by the caller's promise.
+        unsafe {
+            match request {
+                GET_DEV_INFO => *argument.cast() = self.get_dev_info(file.raw())?,
+                GET_SYNC => *argument.cast() = self.get_sync()?,
+                SET_SYNC => self.set_sync(&*argument.cast())?,
+                EXPORT => {
+                    let args = &mut *argument.cast::<ExportArgs>();
+                    args.fd = self.export(file.raw(), args.size)?;
+                }
+                _ => return Err(libc::ENOTTY),
+            }
+        }
+        Ok(0)
+    }
+
+    fn write_at(&self, file: &Fd, offset_bytes: u64, text: &[u8]) -> Result<usize, i32> {
+        assert_eq!(offset_bytes, 0);
+        let link =
+            fs::read_link(format!("/proc/self/fd/{}", file.raw())).map_err(|_| libc::EBADF)?;
+        let name = link.file_name().unwrap().to_str().unwrap();
+        self.write_attribute(name.trim_end_matches(" (deleted)"), text)
     }
 }
 

@@ -3,10 +3,8 @@
 use super::{BLOCK, fake, old};
 use contigo::Error;
 use contigo::linux::memory::UDmaBuf;
-use contigo::linux::memory::u_dma_buf::seam::{DevInfo, RealIoctl, Roots};
-use contigo_testkit::fake_u_dma_buf::{Config, FakeUDmaBuf};
+use contigo_testkit::fake_u_dma_buf::{Config, DevInfo, FakeUDmaBuf};
 use std::fs;
-use std::sync::Arc;
 
 #[test]
 fn a_block_is_opened_once_at_a_time() {
@@ -34,18 +32,6 @@ fn a_name_is_one_file_name() {
     let longest = "u".repeat(63);
     assert_eq!(UDmaBuf::open(&longest).unwrap_err(), NOT_THERE);
     FakeUDmaBuf::new(Config { name: longest, ..Config::default() }).open().unwrap();
-}
-
-#[test]
-fn a_path_that_does_not_fit_is_refused() {
-    let long = "d".repeat(300);
-    for root in [&*long, "a\0b"] {
-        let roots = Roots { dev: "/dev", class: root };
-        // SAFETY: there is no such device.
-        let block = unsafe { UDmaBuf::open_with("udmabuf0", roots, Arc::new(RealIoctl), false) };
-        let len_bytes = root.len() + "/u-dma-buf/udmabuf0".len();
-        assert_eq!(block.unwrap_err(), Error::BadName { len_bytes, max_bytes: 255 });
-    }
 }
 
 /// Opening `/dev/watchdog` starts it, and a UIO device's counts as its user.

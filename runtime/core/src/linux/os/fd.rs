@@ -166,9 +166,31 @@ impl Fd {
     /// # Errors
     /// The errno of `pread(2)`.
     pub(crate) fn read_start(&self, buffer: &mut [u8]) -> Result<usize, i32> {
+        self.read_at(0, buffer)
+    }
+
+    /// Reads at `offset_bytes`: how many bytes were read.
+    ///
+    /// # Errors
+    /// The errno of `pread(2)`; EOVERFLOW for an offset that no file has.
+    pub(crate) fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> Result<usize, i32> {
+        let at = i64::try_from(offset_bytes).map_err(|_| libc::EOVERFLOW)?;
         // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written
         // into it.
-        let count = unsafe { libc::pread(self.raw, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        let count =
+            unsafe { libc::pread64(self.raw, buffer.as_mut_ptr().cast(), buffer.len(), at) };
+        usize::try_from(count).map_err(|_| Errno::last_raw())
+    }
+
+    /// Writes at `offset_bytes`: how many bytes were written.
+    ///
+    /// # Errors
+    /// The errno of `pwrite(2)`; EOVERFLOW for an offset that no file has.
+    pub(crate) fn write_at(&self, offset_bytes: u64, bytes: &[u8]) -> Result<usize, i32> {
+        let at = i64::try_from(offset_bytes).map_err(|_| libc::EOVERFLOW)?;
+        // SAFETY: the bytes are borrowed for the call, which only reads them, and their own length
+        // bounds that.
+        let count = unsafe { libc::pwrite64(self.raw, bytes.as_ptr().cast(), bytes.len(), at) };
         usize::try_from(count).map_err(|_| Errno::last_raw())
     }
 
@@ -233,7 +255,11 @@ impl Fd {
         // SAFETY: the bytes are borrowed for the call, which only reads them, and their own length
         // bounds that.
         let count = unsafe { libc::write(self.raw, bytes.as_ptr().cast(), bytes.len()) };
-        if count < 0 { Err(Errno::last_raw()) } else { written(count, bytes) }
+        match usize::try_from(count) {
+            Ok(count) if count == bytes.len() => Ok(()),
+            Ok(_) => Err(libc::EIO),
+            Err(_) => Err(Errno::last_raw()),
+        }
     }
 
     /// Reads 2 bytes at `offset_bytes`: a word of a PCI function's configuration space, which is
@@ -243,12 +269,8 @@ impl Fd {
     /// The errno of `pread(2)`; EIO where fewer come.
     pub(crate) fn read_u16_at(&self, offset_bytes: u16) -> Result<u16, i32> {
         let mut bytes = [0; 2];
-        // SAFETY: the call writes at most the buffer's 2 bytes.
-        match unsafe {
-            libc::pread(self.raw, bytes.as_mut_ptr().cast(), bytes.len(), offset_bytes.into())
-        } {
+        match self.read_at(offset_bytes.into(), &mut bytes)? {
             2 => Ok(u16::from_le_bytes(bytes)),
-            count if count < 0 => Err(Errno::last_raw()),
             _ => Err(libc::EIO),
         }
     }
@@ -258,12 +280,10 @@ impl Fd {
     /// # Errors
     /// The errno of `pwrite(2)`; EIO where fewer were taken.
     pub(crate) fn write_u16_at(&self, offset_bytes: u16, value: u16) -> Result<(), i32> {
-        let bytes = value.to_le_bytes();
-        // SAFETY: the call reads the buffer's 2 bytes.
-        let count = unsafe {
-            libc::pwrite(self.raw, bytes.as_ptr().cast(), bytes.len(), offset_bytes.into())
-        };
-        if count < 0 { Err(Errno::last_raw()) } else { written(count, &bytes) }
+        match self.write_at(offset_bytes.into(), &value.to_le_bytes())? {
+            2 => Ok(()),
+            _ => Err(libc::EIO),
+        }
     }
 
     /// Another descriptor of the same open file: it shares its position, its flags and its lock,
@@ -347,10 +367,6 @@ pub(crate) fn exported(raw: c_int) -> Result<OwnedFd, Error> {
         .map_err(|errno| Error::Os { call: "fcntl(F_DUPFD_CLOEXEC)", errno })
 }
 
-fn written(count: isize, bytes: &[u8]) -> Result<(), i32> {
-    if usize::try_from(count) == Ok(bytes.len()) { Ok(()) } else { Err(libc::EIO) }
-}
-
 impl AsFd for Fd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the descriptor is open as long as `self`, which is borrowed as long as what is
@@ -390,5 +406,19 @@ impl Fd {
     #[must_use]
     pub fn owner<T: core::any::Any>(&self) -> Option<&T> {
         self.owner.as_ref()?.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Error, Path};
+
+    #[test]
+    fn a_path_that_does_not_fit_is_refused() {
+        let long = "d".repeat(300);
+        for (root, len_bytes) in [(&*long, 309), ("a\0b", 12)] {
+            let refused = Path::join(&[root, "udmabuf0"]).map(drop);
+            assert_eq!(refused, Err(Error::BadName { len_bytes, max_bytes: 255 }));
+        }
     }
 }

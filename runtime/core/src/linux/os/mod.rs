@@ -4,6 +4,7 @@ mod asked;
 pub(crate) mod cache;
 pub mod dir;
 pub mod fd;
+mod kernel;
 pub(crate) mod map;
 pub mod pagemap;
 pub(crate) mod pin;
@@ -16,3 +17,4 @@ pub(crate) mod text;
 pub use self::spin::Spin;
 
 pub(crate) use asked::asked;
+pub(crate) use kernel::{Argument, Kernel, RUNNING, SystemCalls, arguments, ask};

@@ -15,17 +15,16 @@
 //! zeroed if the user does not have CAP_SYS_ADMIN"); `fs/proc/task_mmu.c` (`pagemap_read`);
 //! `mm/pagewalk.c` (`walk_page_test`: VM_PFNMAP is a hole).
 
+use super::kernel::{Kernel, RUNNING, SystemCalls};
 use crate::mem::backend::Segment;
 use crate::types::{Error, PhysAddr};
-use nix::errno::Errno;
-use nix::fcntl::{OFlag, open};
-use nix::libc::off_t;
-use nix::sys::stat::Mode;
-use nix::sys::uio::pread;
+use core::ffi::CStr;
+use nix::libc::{ENOENT, EOVERFLOW, O_RDONLY};
 use nix::unistd::{SysconfVar, sysconf};
 use zerocopy::IntoBytes;
 
 const NAME: &str = "/proc/self/pagemap";
+const PATH: &CStr = c"/proc/self/pagemap";
 const PRESENT: u64 = 1 << 63;
 const FRAME_MASK: u64 = (1 << 55) - 1;
 const ENTRY_BYTES: u64 = size_of::<u64>() as u64;
@@ -81,18 +80,27 @@ pub fn page_bytes() -> Result<usize, Error> {
 /// [`Error::AttributeUnreadable`]: a process that changed its user (prctl(2), PR_SET_DUMPABLE).
 /// [`Error::Unexpected`]: fewer entries than pages.
 pub fn read(first_page: u64, entries: &mut [u64]) -> Result<(), Error> {
-    let unreadable = |errno: Errno| match errno {
-        Errno::ENOENT => Error::AttributeMissing { name: NAME },
-        errno => Error::AttributeUnreadable { name: NAME, errno: errno as i32 },
+    read_from(&RUNNING, first_page, entries)
+}
+
+/// As [`read`], of the process that `kernel` runs.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_from(
+    kernel: &Kernel,
+    first_page: u64,
+    entries: &mut [u64],
+) -> Result<(), Error> {
+    let unreadable = |errno| match errno {
+        ENOENT => Error::AttributeMissing { name: NAME },
+        errno => Error::AttributeUnreadable { name: NAME, errno },
     };
-    // On armv7 off_t has 32 bits: the last page of a 32-bit address space is at byte 2^20 * 8, far
-    // below its end.
-    let offset =
-        first_page.checked_mul(ENTRY_BYTES).and_then(|offset| off_t::try_from(offset).ok());
-    let offset = offset.ok_or_else(|| unreadable(Errno::EOVERFLOW))?;
-    let file = open(NAME, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()).map_err(unreadable)?;
+    let offset_bytes = first_page.checked_mul(ENTRY_BYTES).ok_or_else(|| unreadable(EOVERFLOW))?;
+    let file = kernel.open(PATH, O_RDONLY).map_err(unreadable)?;
     let need_bytes = size_of_val(entries);
-    let done_bytes = pread(&file, entries.as_mut_bytes(), offset).map_err(unreadable)?;
+    let done_bytes =
+        kernel.read_at(&file, offset_bytes, entries.as_mut_bytes()).map_err(unreadable)?;
     if done_bytes == need_bytes {
         Ok(())
     } else {

@@ -9,6 +9,10 @@ use core::ops::Deref;
 use std::boxed::Box;
 use std::sync::Arc;
 
+pub use super::fd::Fd;
+pub use super::kernel::{Running, SystemCalls};
+pub use memmap2::MmapRaw;
+
 /// The test's kernel.
 pub type Test<K> = Arc<K>;
 

@@ -22,21 +22,12 @@
 
 mod ioctl;
 
-/// The seam where a test puts a kernel of its own.
-#[cfg(feature = "testkit")]
-#[doc(hidden)]
-pub mod seam {
-    pub use super::ioctl::HeapKernel;
-    pub use crate::linux::os::fd::Fd;
-}
-
-use self::ioctl::{HeapKernel, Kernel, RUNNING};
 use crate::linux::dev_node::{DevNode, DmaBuf};
 use crate::linux::os::fd::{self, Fd, check_name};
 use crate::linux::os::pagemap::{self, Block};
 #[cfg(feature = "testkit")]
 use crate::linux::os::seam::Test;
-use crate::linux::os::{cache, map};
+use crate::linux::os::{Kernel, RUNNING, SystemCalls, cache};
 use crate::mem::backend::{Backend, Mapping, Segment, SyncScope};
 use crate::types::platform::OwnedFd;
 use crate::types::{Direction, Error, PhysAddr};
@@ -139,7 +130,7 @@ impl DmaHeap {
     /// As [`allocate_for`](DmaHeap::allocate_for).
     #[cfg(feature = "testkit")]
     pub fn allocate_for_from(
-        kernel: Test<dyn HeapKernel>,
+        kernel: Test<dyn SystemCalls>,
         dev_node: &DevNode,
         name: &str,
         len_bytes: usize,
@@ -155,7 +146,7 @@ impl DmaHeap {
     ) -> Result<DmaBuf, Error> {
         let (_, file) = Self::alloc(kernel, name, len_bytes)?;
         // SAFETY: a new dma-buf, zeroed, whose only other descriptor is closed at the end of this
-        // function (HeapKernel, 1); it is open until then.
+        // function (`ioctl.rs`, 1); it is open until then.
         unsafe { DmaBuf::import_as(dev_node, file.raw(), "dma-heap") }
     }
 
@@ -176,9 +167,9 @@ impl DmaHeap {
                 multiple_of: 1,
             });
         };
-        let heap = kernel.open(name)?;
+        let heap = ioctl::open(kernel, name)?;
         // The dma-buf lives on its own, without the heap's file.
-        Ok((whole_bytes, kernel.alloc(&heap, whole_bytes as u64)?))
+        Ok((whole_bytes, ioctl::alloc(kernel, &heap, whole_bytes as u64)?))
     }
 
     /// As [`allocate`](DmaHeap::allocate), with a kernel that the test provides.
@@ -187,7 +178,7 @@ impl DmaHeap {
     /// As [`allocate`](DmaHeap::allocate). Files that were opened are closed again.
     #[cfg(feature = "testkit")]
     pub fn allocate_from(
-        kernel: Test<dyn HeapKernel>,
+        kernel: Test<dyn SystemCalls>,
         name: &str,
         len_bytes: usize,
     ) -> Result<Self, Error> {
@@ -199,12 +190,11 @@ impl DmaHeap {
         let (whole_bytes, file) = Self::alloc(&kernel, name, len_bytes)?;
         // With the length given, memmap2 asks for no file size, and the kernel refuses a dma-buf
         // that is shorter (`dma_buf_mmap_internal`): a mapped byte is a byte that exists.
-        let map = map::file(file.raw(), 0, whole_bytes, "mmap(dma-buf)")?;
+        let map = kernel.map(&file, 0, whole_bytes, "mmap(dma-buf)")?;
         let mut this =
             Self { map, file, kernel, base: PhysAddr(0), page_bytes, scope: cache::scope() };
         this.touch();
-        this.base =
-            pagemap::base(&this.block(), |page, entries| this.kernel.pagemap(page, entries))?;
+        this.base = pagemap::base(&this.block(), |page, entries| this.pagemap(page, entries))?;
         Ok(this)
     }
 
@@ -221,10 +211,14 @@ impl DmaHeap {
     fn touch(&self) {
         for offset_bytes in (0..self.map.len()).step_by(self.page_bytes) {
             // SAFETY: offset_bytes < map.len() by the loop's bound. The kernel checked at mmap that
-            // the file has that many bytes, and HeapKernel (1) says that it keeps them. The mapping
+            // the file has that many bytes, and `ioctl.rs` (1) says that it keeps them. The mapping
             // is readable, and no other code has its address yet.
             let _ = unsafe { self.map.as_ptr().add(offset_bytes).read_volatile() };
         }
+    }
+
+    fn pagemap(&self, first_page: u64, entries: &mut [u64]) -> Result<(), Error> {
+        pagemap::read_from(&self.kernel, first_page, entries)
     }
 
     fn block(&self) -> Block {
@@ -240,9 +234,9 @@ impl DmaHeap {
 
 // SAFETY: 1. The mapping is owned by `self`, never remapped, and what `mapping` returns is fixed in
 // `asking`; moving `self` moves no page. 2. It maps all of a dma-buf that nothing else maps
-// (HeapKernel, 1), readable and writable, which the heap cleared; munmap is in MmapRaw's drop, the
+// (`ioctl.rs`, 1), readable and writable, which the heap cleared; munmap is in MmapRaw's drop, the
 // close in the file's. 3. `cache` touches only the lines of the range, or nothing. 4. Addresses
-// come from the kernel's page tables (HeapKernel, 2), one page at a time.
+// come from the kernel's page tables (`ioctl.rs`, 2), one page at a time.
 unsafe impl Backend for DmaHeap {
     fn name(&self) -> &'static str {
         "dma-heap"
@@ -253,9 +247,7 @@ unsafe impl Backend for DmaHeap {
     }
 
     fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
-        pagemap::run(&self.block(), offset_bytes, |page, entries| {
-            self.kernel.pagemap(page, entries)
-        })
+        pagemap::run(&self.block(), offset_bytes, |page, entries| self.pagemap(page, entries))
     }
 
     unsafe fn sync_for_device(

@@ -1,10 +1,12 @@
 //! The module's facts about its block, cross-checked and distrusted before anything rests on them.
 
-use super::ioctl::{DevInfo, Kernel, UDmaBufIoctl};
+use super::ioctl::{DevInfo, get_dev_info, get_sync};
 use super::os;
 use super::sysfs::Directory;
+use crate::linux::os::Kernel;
+use crate::linux::os::fd::Fd;
 use crate::types::{Align, Error};
-use core::ffi::{CStr, c_int};
+use core::ffi::CStr;
 use nix::libc::{EINVAL, ENOTTY};
 
 /// The block, as the ioctls and the attributes describe it alike.
@@ -27,11 +29,12 @@ impl Facts {
     pub(super) fn ask(
         directory: &Directory,
         kernel: &Kernel,
-        device: c_int,
+        device: &Fd,
         granule: Align,
     ) -> Result<Self, Error> {
-        let info = if_answered("ioctl(U_DMA_BUF_IOCTL_GET_DEV_INFO)", kernel.get_dev_info(device))?;
-        let stored = if_answered("ioctl(U_DMA_BUF_IOCTL_GET_SYNC)", kernel.get_sync(device))?;
+        let info =
+            if_answered("ioctl(U_DMA_BUF_IOCTL_GET_DEV_INFO)", get_dev_info(kernel, device))?;
+        let stored = if_answered("ioctl(U_DMA_BUF_IOCTL_GET_SYNC)", get_sync(kernel, device))?;
         let size = agreed(directory, c"size", "size", info.map(|info| info.size))?;
         let addr = agreed(directory, c"phys_addr", "phys_addr", info.map(|info| info.addr))?;
         let coherent = coherency(directory, info)?;

@@ -1,30 +1,31 @@
-//! The structures of the module's ioctls, and the seam where a test stands in for the module.
+//! The module's ioctls.
 //!
 //! The numbers and layouts are those of `u-dma-buf-ioctl.h` in u-dma-buf 5.5.0. Ioctls 1 to 9 came
 //! together in 4.7.0: a module has all of them or none, and answers `ENOTTY` if it has none.
-#![allow(
-    unsafe_code,
-    reason = "the ioctls themselves; the rest of the backend calls the safe trait"
-)]
+//!
+//! The backend relies on this: the device's file can be mapped shared, as long as the module says
+//! the block is; what the ioctls and the attributes report of it is true; and a sync that succeeds
+//! was done.
+#![allow(unsafe_code, reason = "the ioctls themselves")]
 
-use crate::linux::os::cache;
-use crate::types::Align;
+use crate::linux::os::fd::Fd;
+use crate::linux::os::{Kernel, SystemCalls, arguments, ask};
 use core::ffi::c_int;
 use core::mem::offset_of;
-use nix::errno::Errno;
+use core::ptr;
 use nix::libc;
 use nix::sys::ioctl::ioctl_num_type;
 
 /// The answer of `U_DMA_BUF_IOCTL_GET_DEV_INFO`: `u_dma_buf_ioctl_dev_info`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DevInfo {
+pub(super) struct DevInfo {
     /// Bits 0-7: width of the DMA mask; 9: coherent; 10-12: mmap mode.
-    pub flags: u64,
+    pub(super) flags: u64,
     /// The block's size in bytes, as it was requested.
-    pub size: u64,
+    pub(super) size: u64,
     /// The block's bus address.
-    pub addr: u64,
+    pub(super) addr: u64,
 }
 
 impl DevInfo {
@@ -54,20 +55,20 @@ impl DevInfo {
 /// `u_dma_buf_ioctl_sync_args`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SyncArgs {
+pub(super) struct SyncArgs {
     /// Bits 0-1: command; 2-3: direction; 8-15: `sync_mode`, where 0 leaves it as it is; 16: owner.
-    pub flags: u64,
+    pub(super) flags: u64,
     /// How many bytes; 0 leaves what an earlier call stored.
-    pub size: u64,
+    pub(super) size: u64,
     /// The first byte, from the block's beginning.
-    pub offset: u64,
+    pub(super) offset: u64,
 }
 
 impl SyncArgs {
     /// Command: give the range to the CPU.
-    pub(crate) const FOR_CPU: u64 = 1;
+    pub(super) const FOR_CPU: u64 = 1;
     /// Command: give the range to the device. It is 3, not 2.
-    pub(crate) const FOR_DEVICE: u64 = 3;
+    pub(super) const FOR_DEVICE: u64 = 3;
 
     /// The `sync_mode` that `GET_SYNC` reports.
     pub(super) const fn mode(&self) -> u64 {
@@ -112,90 +113,45 @@ const _: () = {
     assert!(EXPORT == 0xC028_550A_u32 as ioctl_num_type && offset_of!(ExportArgs, fd) == 32);
 };
 
-/// The requests of the backend to the kernel module: the seam where a test puts a fake.
+// `u-dma-buf-ioctl.h` gives each request its structure, whose size the number has (asserted above).
+arguments! { DevInfo: GET_DEV_INFO, SyncArgs: GET_SYNC, ExportArgs: EXPORT }
+
+/// `U_DMA_BUF_IOCTL_GET_DEV_INFO`.
 ///
-/// Errors are errno values. `device` is a descriptor of `/dev/<name>`, `file` one of a file in the
-/// module's `/sys` directory.
-pub trait UDmaBufIoctl: Send + Sync {
-    /// `U_DMA_BUF_IOCTL_GET_DEV_INFO`.
-    ///
-    /// # Errors
-    /// The errno; `ENOTTY` from a module older than 4.7.0.
-    fn get_dev_info(&self, device: c_int) -> Result<DevInfo, i32>;
-
-    /// `U_DMA_BUF_IOCTL_GET_SYNC`.
-    ///
-    /// # Errors
-    /// As [`get_dev_info`](Self::get_dev_info).
-    fn get_sync(&self, device: c_int) -> Result<SyncArgs, i32>;
-
-    /// `U_DMA_BUF_IOCTL_SET_SYNC`: stores the arguments, then runs the command on what is stored.
-    ///
-    /// # Errors
-    /// The errno; `EINVAL` for a range past the block's end.
-    fn set_sync(&self, device: c_int, args: &SyncArgs) -> Result<(), i32>;
-
-    /// `U_DMA_BUF_IOCTL_EXPORT` of the first `size` bytes: a new descriptor, closed on exec, which
-    /// belongs to the caller.
-    ///
-    /// # Errors
-    /// The errno; `ENOTTY` from a module before 5.0, or built without it.
-    fn export(&self, device: c_int, size: u64) -> Result<c_int, i32>;
-
-    /// Writes the attribute `name`, open as `file`, in one `pwrite` at offset 0.
-    ///
-    /// # Errors
-    /// The errno; `EINVAL` for a value that the module refuses.
-    fn write_attribute(&self, file: c_int, name: &'static str, text: &[u8]) -> Result<usize, i32>;
-
-    /// The bytes that two owners must not share on this machine. A test has its own value.
-    fn granule(&self) -> Align {
-        cache::granule()
-    }
+/// # Errors
+/// The errno; `ENOTTY` from a module older than 4.7.0.
+pub(super) fn get_dev_info(kernel: &Kernel, device: &Fd) -> Result<DevInfo, i32> {
+    let mut info = DevInfo::default();
+    ask(kernel, device, &mut info).map(|_| info)
 }
 
-crate::linux::os::asked!(RealIoctl as UDmaBufIoctl);
+/// `U_DMA_BUF_IOCTL_GET_SYNC`.
+///
+/// # Errors
+/// As [`get_dev_info`].
+pub(super) fn get_sync(kernel: &Kernel, device: &Fd) -> Result<SyncArgs, i32> {
+    let mut args = SyncArgs::default();
+    ask(kernel, device, &mut args).map(|_| args)
+}
 
-/// The module itself.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RealIoctl;
+/// `U_DMA_BUF_IOCTL_SET_SYNC`: stores the arguments, then runs the command on what is stored.
+///
+/// # Errors
+/// The errno; `EINVAL` for a range past the block's end.
+pub(super) fn set_sync(kernel: &Kernel, device: &Fd, args: &SyncArgs) -> Result<(), i32> {
+    // SAFETY: the kernel only reads the struct, whose size the request code carries (asserted
+    // above).
+    unsafe { kernel.ioctl(device, SET_SYNC, ptr::from_ref(args).cast_mut().cast()) }.map(drop)
+}
 
-impl UDmaBufIoctl for RealIoctl {
-    fn get_dev_info(&self, device: c_int) -> Result<DevInfo, i32> {
-        let mut info = DevInfo::default();
-        // SAFETY: the request code carries the struct's size (asserted above): the kernel writes no
-        // more than that, and any bytes make a `DevInfo`.
-        let status = unsafe { libc::ioctl(device, GET_DEV_INFO, &raw mut info) };
-        if status < 0 { Err(Errno::last_raw()) } else { Ok(info) }
-    }
-
-    fn get_sync(&self, device: c_int) -> Result<SyncArgs, i32> {
-        let mut args = SyncArgs::default();
-        // SAFETY: as in `get_dev_info`; any bytes make a `SyncArgs`.
-        let status = unsafe { libc::ioctl(device, GET_SYNC, &raw mut args) };
-        if status < 0 { Err(Errno::last_raw()) } else { Ok(args) }
-    }
-
-    fn set_sync(&self, device: c_int, args: &SyncArgs) -> Result<(), i32> {
-        // SAFETY: the kernel only reads the struct, whose size the request code carries (asserted
-        // above).
-        let status = unsafe { libc::ioctl(device, SET_SYNC, &raw const *args) };
-        if status < 0 { Err(Errno::last_raw()) } else { Ok(()) }
-    }
-
-    fn export(&self, device: c_int, size: u64) -> Result<c_int, i32> {
-        const FLAGS: u32 = (libc::O_RDWR | libc::O_CLOEXEC).cast_unsigned();
-        let mut args = ExportArgs { flags: FLAGS.into(), size, ..ExportArgs::default() };
-        // SAFETY: the request code carries the struct's size (asserted above): the kernel reads and
-        // writes no more than that.
-        let status = unsafe { libc::ioctl(device, EXPORT, &raw mut args) };
-        if status < 0 { Err(Errno::last_raw()) } else { Ok(args.fd) }
-    }
-
-    fn write_attribute(&self, file: c_int, _name: &'static str, text: &[u8]) -> Result<usize, i32> {
-        // SAFETY: the text is borrowed for the call, which only reads it, and its own length bounds
-        // that.
-        let count = unsafe { libc::pwrite(file, text.as_ptr().cast(), text.len(), 0) };
-        usize::try_from(count).map_err(|_| Errno::last_raw())
-    }
+/// `U_DMA_BUF_IOCTL_EXPORT` of the first `size` bytes: a dma-buf.
+///
+/// # Errors
+/// The errno; `ENOTTY` from a module before 5.0, or built without it.
+pub(super) fn export(kernel: &Kernel, device: &Fd, size: u64) -> Result<Fd, i32> {
+    const FLAGS: u32 = (libc::O_RDWR | libc::O_CLOEXEC).cast_unsigned();
+    let mut args = ExportArgs { flags: FLAGS.into(), size, ..ExportArgs::default() };
+    ask(kernel, device, &mut args)?;
+    // SAFETY: the kernel has just made this descriptor for this call.
+    Ok(unsafe { kernel.made(args.fd) })
 }

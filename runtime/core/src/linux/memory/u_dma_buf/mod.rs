@@ -24,23 +24,15 @@ mod facts;
 mod ioctl;
 mod sysfs;
 
-/// The seam where a test stands in for the module.
-#[cfg(feature = "testkit")]
-#[doc(hidden)]
-pub mod seam {
-    pub use super::Roots;
-    pub use super::ioctl::{DevInfo, RealIoctl, SyncArgs, UDmaBufIoctl};
-}
-
 pub use self::sysfs::{CLASSES, is_translated};
 
 use self::facts::Facts;
-use self::ioctl::{Kernel, RUNNING, SyncArgs, UDmaBufIoctl};
+use self::ioctl::SyncArgs;
 use self::sysfs::{Directory, SyncFiles};
 use crate::linux::os::fd::{Fd, Path, check_name};
-use crate::linux::os::map;
+use crate::linux::os::{Kernel, RUNNING, SystemCalls, cache, map};
 use crate::mem::{Backend, Mapping, SyncScope};
-use crate::types::platform::{FromRawFd as _, OwnedFd};
+use crate::types::platform::OwnedFd;
 use crate::types::{Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, lock};
 use core::ops::Range;
 use memmap2::MmapRaw;
@@ -98,20 +90,6 @@ enum SyncWay {
     Sysfs(SyncFiles),
 }
 
-/// Where devices and their attributes are found: `/dev` and `/sys/class`, or a test's directories.
-#[derive(Clone, Copy, Debug)]
-pub struct Roots<'a> {
-    /// The directory of the device files.
-    pub dev: &'a str,
-    /// The directory of the class directories.
-    pub class: &'a str,
-}
-
-impl Roots<'static> {
-    /// This machine's.
-    pub const SYSTEM: Self = Self { dev: "/dev", class: "/sys/class" };
-}
-
 impl UDmaBuf {
     /// Opens `/dev/<name>`, whose addresses are physical ones ([`BaseAddr::Phys`]).
     ///
@@ -129,8 +107,8 @@ impl UDmaBuf {
     ///   [`Error::Setting`]: it would be mapped uncached. [`Error::Unsupported`]: its address is
     ///   translated.
     pub fn open(name: &str) -> Result<Self, Error> {
-        // SAFETY: the system's own directories, and the kernel itself.
-        unsafe { Self::open_in(name, Roots::SYSTEM, RUNNING, false) }
+        // SAFETY: no address is translated.
+        unsafe { Self::open_in(name, RUNNING, cache::granule(), false) }
     }
 
     /// Opens `/dev/<name>`, made for a node that has the accelerator's own `dma-ranges` or
@@ -154,45 +132,41 @@ impl UDmaBuf {
     /// the same translation as the node (`iommus` or `dma-ranges`). To another device they are
     /// physical addresses, of memory that is not this block's.
     pub unsafe fn open_translated(name: &str) -> Result<Self, Error> {
-        // SAFETY: as in `open`; the addresses are the caller's promise.
-        unsafe { Self::open_in(name, Roots::SYSTEM, RUNNING, true) }
+        // SAFETY: the caller's promise.
+        unsafe { Self::open_in(name, RUNNING, cache::granule(), true) }
     }
 
-    /// The seam: opens `<roots.dev>/<name>` with `kernel` in the module's place.
+    /// As [`open`](Self::open), or where it is `translated`, [`open_translated`](
+    /// Self::open_translated), with a kernel that the test provides, on a machine of this granule.
     ///
     /// # Errors
-    /// As [`UDmaBuf::open`] and [`UDmaBuf::open_translated`].
+    /// As these.
     ///
     /// # Safety
-    /// `<roots.dev>/<name>` is a device of the module, or a test's file that no other code maps,
-    /// writes or shortens while this value lives. `roots.class` and `kernel` tell the truth about
-    /// it, and a sync that succeeds was done. Where it is `translated`, as
-    /// [`UDmaBuf::open_translated`].
+    /// Where it is `translated`, as [`open_translated`](Self::open_translated).
     #[cfg(feature = "testkit")]
-    pub unsafe fn open_with(
+    pub unsafe fn open_from(
+        kernel: crate::linux::os::seam::Test<dyn SystemCalls>,
         name: &str,
-        roots: Roots<'_>,
-        kernel: crate::linux::os::seam::Test<dyn UDmaBufIoctl>,
+        granule: Align,
         translated: bool,
     ) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
-        unsafe { Self::open_in(name, roots, Kernel::Test(kernel), translated) }
+        unsafe { Self::open_in(name, Kernel::Test(kernel), granule, translated) }
     }
 
     /// # Safety
-    /// `<roots.dev>/<name>` is a device of the module, or a test's file that no other code maps,
-    /// writes or shortens while this value lives. `roots.class` and `kernel` tell the truth about
-    /// it, and a sync that succeeds was done.
+    /// Where it is `translated`, as [`open_translated`](Self::open_translated).
     unsafe fn open_in(
         name: &str,
-        roots: Roots<'_>,
         kernel: Kernel,
+        granule: Align,
         translated: bool,
     ) -> Result<Self, Error> {
         check_name(name)?;
         // First, because a file that is no device of the module is never opened: that can have
         // effects of its own.
-        let directory = Directory::find(roots.class, name)?;
+        let directory = Directory::find(&kernel, name)?;
         if translated != directory.is_translated() {
             let (what, fix) = if translated {
                 (
@@ -208,7 +182,8 @@ impl UDmaBuf {
             return Err(Error::Unsupported { what, fix });
         }
         // Without O_SYNC: the module maps the block cached.
-        let device = Fd::open(Path::join(&[roots.dev, name])?.as_c_str(), O_RDWR)
+        let device = kernel
+            .open(Path::join(&["/dev", name])?.as_c_str(), O_RDWR)
             .map_err(|errno| os("open(/dev/<name>)", errno))?;
         device.try_lock().map_err(|errno| {
             if errno == EWOULDBLOCK {
@@ -217,8 +192,7 @@ impl UDmaBuf {
                 os("flock(/dev/<name>)", errno)
             }
         })?;
-        let granule = kernel.granule();
-        let facts = Facts::ask(&directory, &kernel, device.raw(), granule)?;
+        let facts = Facts::ask(&directory, &kernel, &device, granule)?;
         facts.refuse_uncached()?;
         if translated {
             facts.refuse_quirk(&directory)?;
@@ -229,7 +203,7 @@ impl UDmaBuf {
             Facts { sync_by_ioctl: true, .. } => SyncWay::Ioctl,
             Facts { sync_by_ioctl: false, .. } => SyncWay::Sysfs(SyncFiles::open(&directory)?),
         };
-        let map = map::file(device.raw(), 0, facts.len_bytes, "mmap(/dev/<name>)")?;
+        let map = kernel.map(&device, 0, facts.len_bytes, "mmap(/dev/<name>)")?;
         Ok(Self {
             map,
             base: if translated {
@@ -278,8 +252,7 @@ impl UDmaBuf {
                 let args =
                     SyncArgs { flags: command | (direction_code(direction) << 2), size, offset };
                 let _serial = lock::acquire(&self.serial)?;
-                self.kernel
-                    .set_sync(self.device.raw(), &args)
+                ioctl::set_sync(&self.kernel, &self.device, &args)
                     .map_err(|errno| os("ioctl(U_DMA_BUF_IOCTL_SET_SYNC)", errno))
             }
             SyncWay::Sysfs(files) => {
@@ -335,10 +308,9 @@ unsafe impl Backend for UDmaBuf {
     /// The module makes a dma-buf of the whole block, which it holds as long as an importer does,
     /// where it has `U_DMA_BUF_IOCTL_EXPORT`. It refuses a block that is no multiple of a page.
     unsafe fn export(&self) -> Result<OwnedFd, Error> {
-        let exported = self.kernel.export(self.device.raw(), self.map.len() as u64);
-        let fd = exported.map_err(|errno| os("ioctl(U_DMA_BUF_IOCTL_EXPORT)", errno))?;
-        // SAFETY: the kernel has just made this descriptor for this call.
-        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+        ioctl::export(&self.kernel, &self.device, self.map.len() as u64)
+            .and_then(Fd::into_owned)
+            .map_err(|errno| os("ioctl(U_DMA_BUF_IOCTL_EXPORT)", errno))
     }
 }
 

@@ -1,9 +1,10 @@
 //! The module's directory under `/sys`: numbers read and distrusted, and the only way to sync on a
 //! module without ioctls.
 
-use super::ioctl::{Kernel, SyncArgs, UDmaBufIoctl};
+use super::ioctl::SyncArgs;
 use crate::linux::os::fd::{Fd, Path};
 use crate::linux::os::sysfs::{self, retry, text};
+use crate::linux::os::{Kernel, SystemCalls};
 use crate::types::{Direction, Error};
 use core::ffi::CStr;
 use core::fmt::Write as _;
@@ -17,13 +18,11 @@ pub const CLASSES: [&str; 2] = ["u-dma-buf", "udmabuf"];
 pub(super) struct Directory(Fd);
 
 impl Directory {
-    /// Finds the device's directory under `class_root`.
-    pub(super) fn find(class_root: &str, name: &str) -> Result<Self, Error> {
+    /// Finds the device's directory.
+    pub(super) fn find(kernel: &Kernel, name: &str) -> Result<Self, Error> {
         for class in CLASSES {
-            match Fd::open(
-                Path::join(&[class_root, class, name])?.as_c_str(),
-                O_RDONLY | O_DIRECTORY,
-            ) {
+            let path = Path::join(&["/sys/class", class, name])?;
+            match kernel.open(path.as_c_str(), O_RDONLY | O_DIRECTORY) {
                 Ok(fd) => return Ok(Self(fd)),
                 Err(ENOENT | ENOTDIR) => {}
                 Err(errno) => {
@@ -150,8 +149,8 @@ impl Attribute {
         // u64::MAX has 20 digits: it always fits.
         let mut digits = heapless::String::<24>::new();
         write!(digits, "{value}").map_err(|_| unwritten(EIO))?;
-        let count = retry(|| kernel.write_attribute(self.file.raw(), self.name, digits.as_bytes()))
-            .map_err(unwritten)?;
+        let count =
+            retry(|| kernel.write_at(&self.file, 0, digits.as_bytes())).map_err(unwritten)?;
         if count == digits.len() { Ok(()) } else { Err(unwritten(EIO)) }
     }
 }

@@ -1,0 +1,142 @@
+//! The system calls of the backends, whose answers a test may replace: one trait, one implementor.
+//!
+//! A call here takes and returns what the system call does. Which ioctl has which structure, and
+//! what an errno means, is in each backend.
+#![allow(unsafe_code, reason = "ioctl(2) with a pointer")]
+
+use super::fd::Fd;
+use super::map;
+use crate::types::Error;
+use core::ffi::{CStr, c_int, c_void};
+use core::ptr;
+use memmap2::MmapRaw;
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::ioctl::ioctl_num_type;
+
+/// The system calls of the backends. What is written out here calls the running kernel; a test's
+/// kernel replaces the calls on its own files. Errors are errno values.
+///
+/// # Implementation safety
+/// A file behaves as the documentation of its path says (`/dev/contigo/`, `/dev/dma_heap/`,
+/// `/dev/vfio/`, `/dev/iommu`, `/proc/self/pagemap`, u-dma-buf's), as far as the backend relies on
+/// it: the module that makes the ioctls lists that.
+pub unsafe trait SystemCalls: Send + Sync {
+    /// openat(2), with `O_CLOEXEC`; never creates a file.
+    ///
+    /// # Errors
+    /// The errno.
+    fn open(&self, path: &CStr, flags: c_int) -> Result<Fd, i32> {
+        Fd::open(path, flags)
+    }
+
+    /// ioctl(2): the call's value.
+    ///
+    /// # Safety
+    /// `argument` is what `request` asks for: a number, or a pointer to what the kernel reads and
+    /// writes, valid for the call.
+    ///
+    /// # Errors
+    /// The errno.
+    unsafe fn ioctl(
+        &self,
+        file: &Fd,
+        request: ioctl_num_type,
+        argument: *mut c_void,
+    ) -> Result<c_int, i32> {
+        // SAFETY: the descriptor is open while `file` is borrowed; the argument is the caller's
+        // promise.
+        let value = unsafe { libc::ioctl(file.raw(), request, argument) };
+        if value < 0 { Err(Errno::last_raw()) } else { Ok(value) }
+    }
+
+    /// The file of a descriptor that an ioctl of this kernel has made.
+    ///
+    /// # Safety
+    /// The descriptor is new, and no other value owns it.
+    unsafe fn made(&self, raw: c_int) -> Fd {
+        // SAFETY: the caller's promise.
+        unsafe { Fd::from_raw(raw) }
+    }
+
+    /// pread(2): how many bytes were read.
+    ///
+    /// # Errors
+    /// The errno.
+    fn read_at(&self, file: &Fd, offset_bytes: u64, bytes: &mut [u8]) -> Result<usize, i32> {
+        file.read_at(offset_bytes, bytes)
+    }
+
+    /// pwrite(2): how many bytes were written.
+    ///
+    /// # Errors
+    /// The errno.
+    fn write_at(&self, file: &Fd, offset_bytes: u64, bytes: &[u8]) -> Result<usize, i32> {
+        file.write_at(offset_bytes, bytes)
+    }
+
+    /// mmap(2), shared, readable and writable, and not inherited by a child. `call` is for errors.
+    ///
+    /// # Errors
+    /// [`Error::Os`].
+    fn map(
+        &self,
+        file: &Fd,
+        offset_bytes: u64,
+        len_bytes: usize,
+        call: &'static str,
+    ) -> Result<MmapRaw, Error> {
+        map::file(file.raw(), offset_bytes, len_bytes, call)
+    }
+}
+
+/// The running kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Running;
+
+// SAFETY: it is the kernel that the documentation is about.
+unsafe impl SystemCalls for Running {}
+
+/// The kernel to call: the running one; with the feature `testkit` also a test's.
+#[cfg(not(feature = "testkit"))]
+pub(crate) type Kernel = Running;
+#[cfg(feature = "testkit")]
+pub(crate) type Kernel = super::seam::Asked<dyn SystemCalls>;
+
+#[cfg(not(feature = "testkit"))]
+pub(crate) const RUNNING: Kernel = Running;
+#[cfg(feature = "testkit")]
+pub(crate) const RUNNING: Kernel = Kernel::Running(&Running);
+
+/// A structure that is the argument of one ioctl.
+///
+/// # Implementation safety
+/// [`REQUEST`](Self::REQUEST) reads and writes no memory of this process except for one `Self`, and
+/// any bytes that the kernel writes are a value of it.
+pub(crate) unsafe trait Argument {
+    /// The request's number.
+    const REQUEST: ioctl_num_type;
+}
+
+/// Lists which structure is the argument of which ioctl.
+///
+/// # Safety
+/// As [`Argument`]: the header that the file mirrors says so.
+macro_rules! arguments {
+    ($($structure:ident: $request:expr),+ $(,)?) => { $(
+        // SAFETY: the list's own comment, as `Argument` asks.
+        unsafe impl $crate::linux::os::Argument for $structure {
+            const REQUEST: nix::sys::ioctl::ioctl_num_type = $request;
+        }
+    )+ };
+}
+pub(crate) use arguments;
+
+/// One ioctl with its structure: the call's value.
+///
+/// # Errors
+/// The errno.
+pub(crate) fn ask<A: Argument>(kernel: &Kernel, file: &Fd, argument: &mut A) -> Result<c_int, i32> {
+    // SAFETY: the request reads and writes one `A` (`Argument`), borrowed exclusively for the call.
+    unsafe { kernel.ioctl(file, A::REQUEST, ptr::from_mut(argument).cast()) }
+}
