@@ -1,9 +1,7 @@
 //! The allocator that counts, and fakes of the kernel whose own allocations are not counted.
 
 use contigo::Result;
-use contigo::linux::dev_node::seam::{DevNodeKernel, Fd, Request};
-use contigo::linux::os::seam::{MmapRaw, SystemCalls};
-use contigo_testkit::fake_dev_node::FakeDevNode;
+use contigo::linux::os::seam::{Fd, MmapRaw, SystemCalls};
 use nix::sys::ioctl::ioctl_num_type;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -105,6 +103,12 @@ unsafe impl<K: SystemCalls> SystemCalls for Uncounted<K> {
         // SAFETY: the caller's promise.
         uncounted(|| UncountedFile::around(unsafe { self.0.made(raw) }))
     }
+    fn duplicate(&self, raw: c_int) -> Answer<Fd> {
+        uncounted(|| self.0.duplicate(raw).map(UncountedFile::around))
+    }
+    fn wait_readable(&self, file: &Fd, timeout_us: u32) -> Answer<bool> {
+        uncounted(|| self.0.wait_readable(UncountedFile::of(file), timeout_us))
+    }
     fn read_at(&self, file: &Fd, offset: u64, bytes: &mut [u8]) -> Answer<usize> {
         uncounted(|| self.0.read_at(UncountedFile::of(file), offset, bytes))
     }
@@ -113,25 +117,5 @@ unsafe impl<K: SystemCalls> SystemCalls for Uncounted<K> {
     }
     fn map(&self, file: &Fd, offset: u64, len: usize, call: &'static str) -> Result<MmapRaw> {
         uncounted(|| self.0.map(UncountedFile::of(file), offset, len, call))
-    }
-}
-
-// SAFETY: `FakeDevNode` keeps all of it.
-unsafe impl DevNodeKernel for Uncounted<FakeDevNode> {
-    fn open(&self, name: &str) -> Result<Fd> {
-        uncounted(|| self.0.open(name).map(UncountedFile::around))
-    }
-    fn duplicate(&self, fd: i32) -> std::result::Result<Fd, i32> {
-        uncounted(|| self.0.duplicate(fd).map(UncountedFile::around))
-    }
-    fn ioctl(&self, file: &Fd, request: Request<'_>) -> std::result::Result<(), i32> {
-        uncounted(|| self.0.ioctl(UncountedFile::of(file), request))
-    }
-
-    fn registers<'f>(&self, file: &'f Fd) -> &'f Fd {
-        self.0.registers(UncountedFile::of(file))
-    }
-    fn memory(&self, file: &Fd, handle: u32) -> Option<Fd> {
-        uncounted(|| self.0.memory(UncountedFile::of(file), handle).map(UncountedFile::around))
     }
 }

@@ -60,9 +60,7 @@ impl DeviceName {
     pub unsafe fn open_dev_node_with(
         &self,
         root: &'static str,
-        kernel: contigo_core::linux::os::seam::Test<
-            dyn contigo_core::linux::dev_node::seam::DevNodeKernel,
-        >,
+        kernel: contigo_core::linux::os::seam::Test<dyn contigo_core::linux::os::seam::SystemCalls>,
     ) -> Result<OpenDevice, Error> {
         let open = |device: &str| contigo_core::linux::dev_node::DevNode::open_from(kernel, device);
         OpenDevice::new(

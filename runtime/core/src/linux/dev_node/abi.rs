@@ -1,5 +1,6 @@
 //! `kernel-helpers/uapi/contigo.h`, as Rust. A test of the project (`tests/tests/sources/uapi.rs`)
-//! compiles the header and compares every constant, size and offset.
+//! compiles the header and compares every constant, size and offset. The fake of the module reads
+//! this file too.
 
 /// `CONTIGO_MAX_BUFFERS`.
 pub(crate) const MAX_BUFFERS: u32 = 256;

@@ -1,11 +1,10 @@
 #![allow(unsafe_code, reason = "implements the unsafe trait Backend on a raw mapping")]
 //! A dma-buf, imported for one bus master.
 
-use super::abi::{Import, SYNC_FOR_CPU, SYNC_FOR_DEVICE, SegmentAt};
-use super::kernel::{DevNodeKernel, Request};
-use super::{DevNode, check, os};
+use super::abi::{Import, SYNC_FOR_CPU, SYNC_FOR_DEVICE};
+use super::{DevNode, calls, check, os};
 use crate::linux::os::fd::{self, Fd};
-use crate::linux::os::map as mapped;
+use crate::linux::os::{Kernel, SystemCalls};
 use crate::mem::backend::{Backend, Mapping, Segment, SyncScope};
 use crate::types::platform::{AsRawFd as _, BorrowedFd, OwnedFd};
 use crate::types::{Direction, Error, timeout_us};
@@ -93,12 +92,15 @@ impl DmaBuf {
         timeout: Duration,
     ) -> Result<Self, Error> {
         let wait_us = timeout_us(timeout)?;
-        let file = dev_node
-            .0
-            .kernel
+        let kernel = &dev_node.0.kernel;
+        let file = kernel
             .duplicate(fd.as_raw_fd())
             .map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
-        dev_node.0.kernel.written(&file, wait_us).map_err(|errno| os("ppoll(dma-buf)", errno))?;
+        match kernel.wait_readable(&file, wait_us) {
+            Ok(true) => {}
+            Ok(false) => return Err(os("ppoll(dma-buf)", Errno::ETIMEDOUT as i32)),
+            Err(errno) => return Err(os("ppoll(dma-buf)", errno)),
+        }
         // SAFETY: the caller's promise.
         unsafe { Self::import(dev_node, fd) }
     }
@@ -118,12 +120,8 @@ impl DmaBuf {
         let file =
             dev_node.0.kernel.duplicate(fd).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
         let mut import = Import { fd: file.raw(), ..Import::default() };
-        dev_node
-            .0
-            .kernel
-            .ioctl(&dev_node.0.file, Request::Import(&mut import))
-            .map_err(|errno| os("ioctl(CONTIGO_IMPORT)", errno))?;
-        match map(file.raw(), import.len_bytes) {
+        dev_node.0.ask(&mut import).map_err(|errno| os("ioctl(CONTIGO_IMPORT)", errno))?;
+        match map(&dev_node.0.kernel, &file, import.len_bytes) {
             Ok(map) => Ok(Self {
                 dev_node: dev_node.clone(),
                 map,
@@ -153,8 +151,8 @@ impl DmaBuf {
     }
 }
 
-/// Maps all of the dma-buf `fd`.
-fn map(fd: i32, len_bytes: u64) -> Result<MmapRaw, Error> {
+/// Maps all of the dma-buf `file`.
+fn map(kernel: &Kernel, file: &Fd, len_bytes: u64) -> Result<MmapRaw, Error> {
     const CALL: &str = "mmap(dma-buf)";
     let len_bytes = usize::try_from(len_bytes).map_err(|_| os(CALL, Errno::EOVERFLOW as i32))?;
     if len_bytes == 0 {
@@ -162,7 +160,7 @@ fn map(fd: i32, len_bytes: u64) -> Result<MmapRaw, Error> {
     }
     // The kernel refuses more than the dma-buf has (`dma_buf_mmap_internal`): a mapped byte is a
     // byte that exists.
-    mapped::file(fd, 0, len_bytes, CALL)
+    kernel.map(file, 0, len_bytes, CALL)
 }
 
 impl Drop for DmaBuf {
@@ -175,9 +173,8 @@ impl Drop for DmaBuf {
 // `import_as`. 2. It maps all of a dma-buf, readable and writable, which nothing else touches
 // (`import`'s contract), with a descriptor of its own. munmap is in MmapRaw's drop, after the
 // device has lost it. 3. The scope says that all of it is synchronised; the kernel touches no more.
-// 4. The addresses are the kernel's (DevNodeKernel, 1): physical ones where nothing translates,
-//    else
-// on a bus that this contigo device alone is on. 5. `DevNodeKernel`, 2.
+// 4. The addresses are the kernel's (`calls.rs`, 1): physical ones where nothing translates, else
+// on a bus that this contigo device alone is on. 5. `calls.rs`, 2.
 unsafe impl Backend for DmaBuf {
     fn name(&self) -> &'static str {
         self.name
@@ -188,18 +185,10 @@ unsafe impl Backend for DmaBuf {
     }
 
     fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
-        let (mut found, mut count) = (SegmentAt::default(), 0);
-        let ask = Request::GetSegment {
-            handle: self.handle,
-            offset_bytes: offset_bytes as u64,
-            found: &mut found,
-            count: &mut count,
-        };
-        self.dev_node
-            .0
-            .kernel
-            .ioctl(&self.dev_node.0.file, ask)
-            .map_err(|errno| os("ioctl(CONTIGO_GET_SEGMENTS)", errno))?;
+        let dev_node = &self.dev_node.0;
+        let (found, count) =
+            calls::segment(&dev_node.kernel, &dev_node.file, self.handle, offset_bytes as u64)
+                .map_err(|errno| os("ioctl(CONTIGO_GET_SEGMENTS)", errno))?;
         let left = self.map.len().saturating_sub(offset_bytes);
         match count {
             1 if left > 0 && found.len_bytes > 0 => Ok(Segment {

@@ -1,10 +1,10 @@
 //! A contigo device's interrupts.
 
-use super::abi::MAX_INTERRUPTS;
-use super::kernel::{DevNodeKernel, Request};
-use super::{DevNode, os};
+use super::abi::{EventFd, MAX_INTERRUPTS, Unmask};
+use super::{DevNode, calls, os};
 use crate::hw::Wait;
 use crate::linux::Spin;
+use crate::linux::os::SystemCalls;
 use crate::linux::os::fd::Fd;
 use crate::types::platform::{AsFd, BorrowedFd};
 use crate::types::{Error, lock};
@@ -91,11 +91,9 @@ impl DevNode {
 
     /// A new eventfd, where the kernel signals `interrupt`.
     fn signalled(&self, interrupt: u32) -> Result<Fd, Error> {
-        let event = Fd::eventfd().map_err(|errno| os("eventfd", errno))?;
-        let ask = Request::SetEventFd { interrupt, event: &event };
+        let event = self.0.kernel.eventfd().map_err(|errno| os("eventfd", errno))?;
         self.0
-            .kernel
-            .ioctl(&self.0.file, ask)
+            .ask(&mut EventFd { interrupt, fd: event.raw() })
             .map_err(|errno| os("ioctl(CONTIGO_SET_EVENTFD)", errno))?;
         Ok(event)
     }
@@ -114,7 +112,10 @@ impl DevNodeIrq {
             None | Some(Ok(_) | Err(EAGAIN)) => {}
             Some(Err(errno)) => return Err(os("read(eventfd)", errno)),
         }
-        self.ask(Request::Unmask(1 << self.interrupt), "ioctl(CONTIGO_UNMASK)")
+        self.dev_node
+            .0
+            .ask(&mut Unmask { interrupts: 1 << self.interrupt, reserved: 0 })
+            .map_err(|errno| os("ioctl(CONTIGO_UNMASK)", errno))
     }
 
     /// How many interrupts this handle took, by a wait or [`arm`](Self::arm): 0 after a job that
@@ -145,18 +146,13 @@ impl DevNodeIrq {
 
     /// Unmasks, and waits at most for `timeout_us`; 0 takes what came, and unmasks nothing.
     fn wait(&self, timeout_us: u32) -> Result<(), Error> {
-        let mut came = 0;
-        let wait = Request::Wait { interrupts: 1 << self.interrupt, timeout_us, came: &mut came };
-        self.ask(wait, "ioctl(CONTIGO_WAIT)")?;
+        let dev_node = &self.dev_node.0;
+        let came = calls::wait(&dev_node.kernel, &dev_node.file, 1 << self.interrupt, timeout_us)
+            .map_err(|errno| os("ioctl(CONTIGO_WAIT)", errno))?;
         if came != 0 {
             self.interrupts.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
-    }
-
-    fn ask(&self, request: Request<'_>, call: &'static str) -> Result<(), Error> {
-        let dev_node = &self.dev_node.0;
-        dev_node.kernel.ioctl(&dev_node.file, request).map_err(|errno| os(call, errno))
     }
 }
 

@@ -2,17 +2,16 @@
 //! Memory that the kernel allocates for a contigo device, by the DMA API.
 
 use super::abi::{ALLOC_COHERENT, Alloc, MAX_BUFFERS, SYNC_FOR_CPU, SYNC_FOR_DEVICE};
-use super::kernel::{DevNodeKernel, Request};
-use super::{DevNode, DevNodeInfo, check, os};
+use super::{DevNode, DevNodeInfo, calls, check, os};
 use crate::linux::os::fd::Fd;
-use crate::linux::os::{map as mapped, pagemap};
+use crate::linux::os::{SystemCalls, pagemap};
 use crate::mem::backend::{Backend, Mapping, SyncScope};
 use crate::types::platform::OwnedFd;
 use crate::types::{Direction, Error};
 use core::fmt;
 use core::ops::Range;
 use memmap2::MmapRaw;
-use nix::libc::{EDQUOT, ENOMEM, ENOSPC, EPROTO};
+use nix::libc::{EDQUOT, ENOMEM, ENOSPC};
 
 /// Memory of a contigo device's own: the kernel has allocated it for that device, in one run of
 /// addresses that the device reaches ([`DevNode::allocate`]). It is the first choice for a contigo
@@ -97,11 +96,7 @@ impl OwnMemory {
         };
         let flags = if is_coherent { ALLOC_COHERENT } else { 0 };
         let mut alloc = Alloc { len_bytes: whole_bytes as u64, flags, ..Alloc::default() };
-        dev_node
-            .0
-            .kernel
-            .ioctl(&dev_node.0.file, Request::Alloc(&mut alloc))
-            .map_err(|errno| refused(errno, whole_bytes))?;
+        dev_node.0.ask(&mut alloc).map_err(|errno| refused(errno, whole_bytes))?;
         match map(dev_node, &alloc, whole_bytes, page_bytes) {
             Ok(map) => Ok(Self {
                 dev_node: dev_node.clone(),
@@ -169,10 +164,7 @@ fn map(
         });
     }
     // The kernel refuses more than was allocated: a mapped byte is a byte that exists.
-    match dev_node.0.kernel.memory(&dev_node.0.file, alloc.handle) {
-        Some(file) => mapped::file(file.raw(), 0, len_bytes, CALL),
-        None => mapped::file(dev_node.0.file.raw(), alloc.mmap_offset, len_bytes, CALL),
-    }
+    dev_node.0.kernel.map(&dev_node.0.file, alloc.mmap_offset, len_bytes, CALL)
 }
 
 impl Drop for OwnMemory {
@@ -183,10 +175,10 @@ impl Drop for OwnMemory {
 
 // SAFETY: 1. The mapping is owned by `self` and never remapped, and the address was fixed in `new`.
 // 2. It maps all of the memory, readable and writable, cleared and in no other use. The kernel
-// keeps the pages as long as the mapping (DevNodeKernel, 1); munmap is in MmapRaw's drop, after the
+// keeps the pages as long as the mapping (`calls.rs`, 1); munmap is in MmapRaw's drop, after the
 // device has lost it. 3. Only `range` is synchronised, whole lines of it where the device writes.
-// 4. It is one run from its address on (DevNodeKernel, 1): a physical one where nothing translates,
-// else on a bus that this contigo device alone is on. 6. `DevNodeKernel`, 2. Of coherent memory no
+// 4. It is one run from its address on (`calls.rs`, 1): a physical one where nothing translates,
+// else on a bus that this contigo device alone is on. 6. `calls.rs`, 2. Of coherent memory no
 // line is in a cache that the device does not snoop, so each sync is done.
 unsafe impl Backend for OwnMemory {
     fn name(&self) -> &'static str {
@@ -234,14 +226,10 @@ unsafe impl Backend for OwnMemory {
         if DevNodeInfo::from(&self.dev_node.0.info).iommu {
             return Err(TRANSLATED);
         }
-        let mut exported = None;
-        let ask = Request::Export { handle: self.handle, dma_buf: &mut exported };
-        self.dev_node
-            .0
-            .kernel
-            .ioctl(&self.dev_node.0.file, ask)
-            .map_err(|errno| os(CALL, errno))?;
-        exported.ok_or(EPROTO).and_then(Fd::into_owned).map_err(|errno| os(CALL, errno))
+        let dev_node = &self.dev_node.0;
+        calls::export(&dev_node.kernel, &dev_node.file, self.handle)
+            .and_then(Fd::into_owned)
+            .map_err(|errno| os(CALL, errno))
     }
 }
 

@@ -11,11 +11,12 @@
 //!     └────── Queue::arm:  what stops it       run by the kernel when the file goes, before the memory does
 //! ```
 
+#[allow(unreachable_pub, reason = "contigo-testkit includes this file, and shows what is in it")]
 mod abi;
+mod calls;
 mod dma_buf;
 mod info;
 mod irq;
-mod kernel;
 mod memory;
 mod stop_program;
 mod windows;
@@ -25,21 +26,13 @@ pub use self::info::DevNodeInfo;
 pub use self::irq::DevNodeIrq;
 pub use self::memory::OwnMemory;
 
-/// The seam where a test puts a kernel of its own.
-#[cfg(feature = "testkit")]
-#[doc(hidden)]
-pub mod seam {
-    pub use super::abi::*;
-    pub use super::kernel::{DevNodeKernel, Request};
-    pub use crate::linux::os::fd::Fd;
-}
-
-use self::abi::{INFO_COHERENT, INFO_TRANSLATED, Info, MAX_INTERRUPTS, SyncRange};
+use self::abi::{
+    DmaBits, INFO_COHERENT, INFO_TRANSLATED, Info, MAX_INTERRUPTS, Release, SyncRange,
+};
 use self::irq::Events;
-use self::kernel::{DevNodeKernel, Kernel, RUNNING, Request};
 use crate::job::StopProgram;
 use crate::linux::os::fd::Fd;
-use crate::linux::os::map as mapped;
+use crate::linux::os::{Argument, Kernel, RUNNING, map as mapped};
 use crate::mem::Port;
 use crate::mem::backend::{Mapping, SyncScope};
 use crate::types::shared::Shared;
@@ -130,15 +123,15 @@ impl DevNode {
     /// As [`open`](DevNode::open).
     #[cfg(feature = "testkit")]
     pub fn open_from(
-        kernel: crate::linux::os::seam::Test<dyn DevNodeKernel>,
+        kernel: crate::linux::os::seam::Test<dyn crate::linux::os::SystemCalls>,
         name: &str,
     ) -> Result<Self, Error> {
         Self::asking(Kernel::Test(kernel), name)
     }
 
     fn asking(kernel: Kernel, name: &str) -> Result<Self, Error> {
-        let file = kernel.open(name)?;
-        let (info, granule) = info::checked(ask(&kernel, &file)?)?;
+        let file = calls::open(&kernel, name)?;
+        let (info, granule) = info(&kernel, &file)?;
         let bus = if info.flags & INFO_TRANSLATED == 0 { Bus::Soc } else { next_bus()? };
         let (taken, making) = (AtomicU32::new(0), Mutex::new(()));
         let events = [const { Once::new() }; MAX_INTERRUPTS];
@@ -151,7 +144,7 @@ impl DevNode {
     /// [`Error::Os`]: ENODEV, the device was taken away. [`Error::Unexpected`]: the module reports
     /// impossible values.
     pub fn info(&self) -> Result<DevNodeInfo, Error> {
-        let (info, _) = info::checked(ask(&self.0.kernel, &self.0.file)?)?;
+        let (info, _) = info(&self.0.kernel, &self.0.file)?;
         Ok(DevNodeInfo::from(&info))
     }
 
@@ -185,8 +178,7 @@ impl DevNode {
     /// cannot serve so few lines.
     pub fn set_addr_bits(&self, bits: u32) -> Result<(), Error> {
         self.0
-            .kernel
-            .ioctl(&self.0.file, Request::SetDmaBits(bits))
+            .ask(&mut DmaBits { bits, reserved: 0 })
             .map_err(|errno| os("ioctl(CONTIGO_SET_DMA_BITS)", errno))
     }
 
@@ -209,9 +201,7 @@ impl DevNode {
     /// would then start a job with cleared addresses. Where no IOMMU confines the device, there is
     /// memory at address 0 too.
     pub unsafe fn reset(&self) -> Result<(), Error> {
-        self.0
-            .kernel
-            .ioctl(&self.0.file, Request::Reset)
+        calls::reset(&self.0.kernel, &self.0.file)
             .map_err(|errno| os("ioctl(CONTIGO_RESET)", errno))
     }
 
@@ -236,7 +226,7 @@ impl DevNode {
         let steps = program.steps_for(window);
         let fix = "add contigo,stop-windows = <0>; to the device's node where each of its \
          registers answers, or run with CAP_SYS_RAWIO";
-        self.0.kernel.ioctl(&self.0.file, Request::Arm(&steps)).map_err(|errno| match errno {
+        calls::arm(&self.0.kernel, &self.0.file, &steps).map_err(|errno| match errno {
             EPERM => Error::Denied {
                 what: "leaving a stop sequence with the kernel, which could \
              not survive a bus error",
@@ -251,9 +241,7 @@ impl DevNode {
     fn sync(&self, handle: u32, range: &Range<usize>, flags: u32) -> Result<(), Error> {
         let (offset_bytes, len_bytes) = (range.start as u64, range.len() as u64);
         let ranges = [SyncRange { handle, flags, offset_bytes, len_bytes }];
-        self.0
-            .kernel
-            .ioctl(&self.0.file, Request::Sync(&ranges))
+        calls::sync(&self.0.kernel, &self.0.file, &ranges)
             .map_err(|errno| os("ioctl(CONTIGO_SYNC)", errno))
     }
 
@@ -278,17 +266,21 @@ impl DevNode {
 
     /// Releases an import or an allocation; if that fails, the file keeps it.
     fn release(&self, handle: u32) {
-        let _ = self.0.kernel.ioctl(&self.0.file, Request::Release(handle));
+        let _ = self.0.ask(&mut Release { handle, reserved: 0 });
     }
 }
 
-/// What the kernel reports about the device, unchecked.
-fn ask(kernel: &Kernel, file: &Fd) -> Result<Info, Error> {
-    let mut info = Info { argsz: Info::ARGSZ, ..Info::default() };
-    kernel
-        .ioctl(file, Request::GetInfo(&mut info))
-        .map_err(|errno| os("ioctl(CONTIGO_GET_INFO)", errno))?;
-    Ok(info)
+impl Opened {
+    /// One ioctl with its structure.
+    fn ask<A: Argument>(&self, argument: &mut A) -> Result<(), i32> {
+        calls::ask(&self.kernel, &self.file, argument)
+    }
+}
+
+/// What the kernel reports about the device, and the unit that two owners may not share.
+fn info(kernel: &Kernel, file: &Fd) -> Result<(Info, Align), Error> {
+    let info = calls::info(kernel, file).map_err(|errno| os("ioctl(CONTIGO_GET_INFO)", errno))?;
+    info::checked(info)
 }
 
 /// A bus that no other memory of this process is on.

@@ -2,7 +2,6 @@
 
 use super::DevNode;
 use super::abi::{MAX_WINDOWS, WINDOW_MMAP, Window};
-use super::kernel::DevNodeKernel;
 use crate::linux::device::{Extent, Registers};
 use crate::linux::os::pagemap;
 use crate::types::Error;
@@ -66,12 +65,8 @@ impl DevNode {
         if self.0.taken.fetch_or(bit, Ordering::AcqRel) & bit != 0 {
             return Err(Error::InUse { errno: EBUSY });
         }
-        let mapped = Registers::map(
-            self.0.kernel.registers(&self.0.file),
-            "mmap(/dev/contigo/)",
-            extent,
-            None,
-        );
+        let mapped =
+            Registers::map(&self.0.kernel, &self.0.file, "mmap(/dev/contigo/)", extent, None);
         mapped.inspect_err(|_| {
             self.0.taken.fetch_and(!bit, Ordering::AcqRel);
         })

@@ -14,7 +14,7 @@ use crate::hw::device::Wired;
 use crate::linux::Spin;
 use crate::linux::os::dir::each_name;
 use crate::linux::os::fd::{Fd, Path};
-use crate::linux::os::{pagemap, sysfs};
+use crate::linux::os::{RUNNING, pagemap, sysfs};
 use crate::mem::Port;
 use crate::types::{Bus, Error};
 use core::cell::Cell;
@@ -206,8 +206,9 @@ impl PciFunction {
             .folder
             .open_at(name, O_RDWR | O_SYNC)
             .map_err(|errno| denied(Error::Os { call: "open(resource)", errno }))?;
-        let registers = Registers::map(&file, "mmap(resource)", extent, Some(self.config.lock()?))
-            .map_err(denied)?;
+        let lock = Some(self.config.lock()?);
+        let registers =
+            Registers::map(&RUNNING, &file, "mmap(resource)", extent, lock).map_err(denied)?;
         self.taken.set(self.taken.get() | 1 << index);
         Ok(registers)
     }

@@ -3,7 +3,7 @@
 
 use crate::hw::{Mmio, MmioWindow};
 use crate::linux::os::fd::Fd;
-use crate::linux::os::{map, pagemap};
+use crate::linux::os::{Kernel, RUNNING, SystemCalls, pagemap};
 use crate::trace::{self, Event, Site};
 use crate::types::forward::forward;
 use crate::types::shared::Shared;
@@ -52,9 +52,10 @@ impl Registers {
     /// fits a `usize` anywhere.
     const MAX_BYTES: u64 = 1 << 30;
 
-    /// Maps `extent` of `file`, and keeps `lock` open as long as it lives. `call` is for errors.
+    /// Maps `extent` of `file`, which `kernel` has opened, and keeps `lock` open as long as it lives. `call` is for errors.
     #[cfg_attr(feature = "audit", track_caller)]
     pub(in crate::linux) fn map(
+        kernel: &Kernel,
         file: &Fd,
         call: &'static str,
         extent: Extent,
@@ -71,7 +72,7 @@ impl Registers {
         else {
             return Err(os(None));
         };
-        let map = map::file(file.raw(), offset_bytes, end, call)?;
+        let map = kernel.map(file, offset_bytes, end, call)?;
         let first =
             NonNull::new(map.as_mut_ptr()).filter(|_| skip.is_multiple_of(4)).ok_or(os(None))?;
         // SAFETY: `skip + len = end` bytes were mapped, readable and writable; a page and `skip`
@@ -150,7 +151,7 @@ impl Registers {
         // With O_SYNC the kernel maps what is not RAM uncached (`phys_mem_access_prot`).
         let file = Fd::open(c"/dev/mem", O_RDWR | O_SYNC)
             .map_err(|errno| denied(Error::Os { call: "open(/dev/mem)", errno }))?;
-        Self::map(&file, "mmap(/dev/mem)", extent, None).map_err(denied)
+        Self::map(&RUNNING, &file, "mmap(/dev/mem)", extent, None).map_err(denied)
     }
 }
 

@@ -9,7 +9,7 @@ use super::{Registers, UioIrq};
 use crate::hw::device::Wired;
 use crate::linux::Spin;
 use crate::linux::os::fd::{Fd, Path, check_name};
-use crate::linux::os::{pagemap, sysfs};
+use crate::linux::os::{RUNNING, pagemap, sysfs};
 use crate::mem::Port;
 use crate::types::{Error, PhysAddr};
 use core::ffi::CStr;
@@ -296,7 +296,7 @@ pub(super) fn open_file(dev: &Fd, index: u32) -> Result<Fd, Error> {
 #[cfg_attr(feature = "audit", track_caller)]
 fn map(file: &Fd, extent: Extent) -> Result<Registers, Error> {
     const WHOLE: &str = "the kernel maps whole pages only: make the node's reg that large";
-    Registers::map(file, "mmap(/dev/uio)", extent, None).map_err(|error| match error {
+    Registers::map(&RUNNING, file, "mmap(/dev/uio)", extent, None).map_err(|error| match error {
         // `uio_mmap_physical` maps no page of which a part is outside the device.
         Error::Os { errno: EINVAL, .. }
             if extent.len_bytes

@@ -59,6 +59,30 @@ pub unsafe trait SystemCalls: Send + Sync {
         unsafe { Fd::from_raw(raw) }
     }
 
+    /// fcntl(2), `F_DUPFD_CLOEXEC`.
+    ///
+    /// # Errors
+    /// The errno.
+    fn duplicate(&self, raw: c_int) -> Result<Fd, i32> {
+        Fd::duplicate(raw)
+    }
+
+    /// eventfd(2), whose reads do not block.
+    ///
+    /// # Errors
+    /// The errno.
+    fn eventfd(&self) -> Result<Fd, i32> {
+        Fd::eventfd()
+    }
+
+    /// ppoll(2) for `POLLIN`, as [`Fd::wait_readable`].
+    ///
+    /// # Errors
+    /// The errno.
+    fn wait_readable(&self, file: &Fd, timeout_us: u32) -> Result<bool, i32> {
+        file.wait_readable(timeout_us)
+    }
+
     /// pread(2): how many bytes were read.
     ///
     /// # Errors

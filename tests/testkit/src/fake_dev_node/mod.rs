@@ -13,17 +13,26 @@
     reason = "a call that the real module would refuse in another way is a test's mistake"
 )]
 
+#[allow(dead_code, unreachable_pub, reason = "the runtime uses what the fake does not")]
+#[path = "../../../../runtime/core/src/linux/dev_node/abi.rs"]
+mod abi;
+mod request;
+
+pub use self::abi::Step;
+
+use self::abi::{Alloc, EventFd, Info, SegmentAt, SyncRange, Window};
+use self::request::Request;
 use crate::fake_dma_heap::page_bytes;
 use contigo::Error;
 use contigo::linux::dev_node::DevNode;
-use contigo::linux::dev_node::seam::{
-    Alloc, DevNodeKernel, Fd, Info, Request, SegmentAt, Step, SyncRange, Window,
-};
+use contigo::linux::os::seam::{Fd, MmapRaw, Running, SystemCalls};
 use nix::libc;
+use nix::sys::ioctl::ioctl_num_type;
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use std::ffi::{CStr, c_int, c_void};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -181,12 +190,11 @@ pub struct FakeDevNode {
     held: Arc<AtomicBool>,
 }
 
-/// The contigo device's open file. Closing it is the end, as the header has it. A mapping does not
-/// hold it here.
+/// The contigo device's open file: a socket, for its poll. Closing it is the end, as the header has
+/// it. A mapping does not hold it here.
 #[derive(Debug)]
 struct DevNodeFile {
     dev_node: FakeDevNode,
-    registers: Fd,
     bell: UnixStream,
 }
 
@@ -394,25 +402,6 @@ impl State {
     }
 }
 
-/// The request's name in the runtime's errors.
-const fn name(request: &Request<'_>) -> &'static str {
-    match request {
-        Request::GetInfo(_) => "ioctl(CONTIGO_GET_INFO)",
-        Request::SetDmaBits(_) => "ioctl(CONTIGO_SET_DMA_BITS)",
-        Request::Alloc(_) => "ioctl(CONTIGO_ALLOC)",
-        Request::Export { .. } => "ioctl(CONTIGO_EXPORT)",
-        Request::Import(_) => "ioctl(CONTIGO_IMPORT)",
-        Request::GetSegment { .. } => "ioctl(CONTIGO_GET_SEGMENTS)",
-        Request::Release(_) => "ioctl(CONTIGO_RELEASE)",
-        Request::Sync(_) => "ioctl(CONTIGO_SYNC)",
-        Request::Arm(_) => "ioctl(CONTIGO_ARM)",
-        Request::Unmask(_) => "ioctl(CONTIGO_UNMASK)",
-        Request::SetEventFd { .. } => "ioctl(CONTIGO_SET_EVENTFD)",
-        Request::Reset => "ioctl(CONTIGO_RESET)",
-        Request::Wait { .. } => "ioctl(CONTIGO_WAIT)",
-    }
-}
-
 fn refused(state: &State, call: &str) -> Result<(), i32> {
     match state.refuse {
         Some((refused, errno)) if refused == call => Err(errno),
@@ -424,70 +413,84 @@ fn refused(state: &State, call: &str) -> Result<(), i32> {
 // SAFETY: 1. The fake's device reads and writes the file at exactly the addresses that were said,
 // until the release. 2. It has no caches: nothing is to be done. 3. The registers are a file of
 // this fake's.
-unsafe impl DevNodeKernel for FakeDevNode {
-    fn open(&self, name: &str) -> Result<Fd, Error> {
+unsafe impl SystemCalls for FakeDevNode {
+    fn open(&self, path: &CStr, _: c_int) -> Result<Fd, i32> {
+        let path = path.to_str().map_err(|_| libc::ENOENT)?;
+        if path == "/sys/class/contigo" {
+            return self.class();
+        }
+        let name = path.strip_prefix("/dev/contigo/").ok_or(libc::ENOENT)?;
         let mut state = self.lock();
-        let os = |errno| Error::Os { call: "open(/dev/contigo/)", errno };
-        refused(&state, "open(/dev/contigo/)").map_err(|errno| match errno {
-            libc::EPERM => Error::Denied { what: "/dev/contigo/", errno, fix: "CAP_SYS_RAWIO" },
-            errno => os(errno),
-        })?;
+        refused(&state, "open(/dev/contigo/)")?;
         if name != self.config.name {
-            return Err(Error::NotFound {
-                what: "device of the kernel module contigo",
-                among: 1.into(),
-            });
+            return Err(libc::ENOENT);
         }
         if std::mem::replace(&mut state.open, true) {
-            return Err(Error::InUse { errno: libc::EBUSY });
+            return Err(libc::EBUSY);
         }
         let (bell, kernels) = UnixStream::pair().unwrap();
         bell.set_nonblocking(true).unwrap();
         (state.bell, state.masked) = (Some(kernels), u32::MAX);
         (state.pending, state.came, state.waited) = (0, 0, 0);
-        let (raw, registers) = (bell.as_raw_fd(), duplicated(&self.registers).map_err(os)?);
-        let file = DevNodeFile { dev_node: self.clone(), registers, bell };
+        let file = DevNodeFile { dev_node: self.clone(), bell };
         // SAFETY: the file has its descriptor until it is dropped.
-        Ok(unsafe { Fd::owned_by(raw, file) })
+        Ok(unsafe { Fd::owned_by(file.bell.as_raw_fd(), file) })
     }
 
-    fn duplicate(&self, fd: i32) -> Result<Fd, i32> {
+    fn duplicate(&self, raw: c_int) -> Result<Fd, i32> {
         refused(&self.lock(), "fcntl(F_DUPFD_CLOEXEC)")?;
-        duplicated(&borrowed(fd)?)
+        Running.duplicate(raw)
     }
 
-    fn written(&self, _: &Fd, _: u32) -> Result<(), i32> {
-        refused(&self.lock(), "ppoll(dma-buf)")
+    /// No writer is under way.
+    fn wait_readable(&self, _: &Fd, _: u32) -> Result<bool, i32> {
+        refused(&self.lock(), "ppoll(dma-buf)").map(|()| true)
     }
 
-    fn registers<'f>(&self, file: &'f Fd) -> &'f Fd {
-        if refused(&self.lock(), "mmap(/dev/contigo/)").is_err() {
-            // A socket, which cannot be mapped (ENODEV).
-            return file;
+    /// The registers, and each buffer at its own place, as the module has them.
+    fn map(
+        &self,
+        file: &Fd,
+        offset_bytes: u64,
+        len_bytes: usize,
+        call: &'static str,
+    ) -> Result<MmapRaw, Error> {
+        if file.owner::<DevNodeFile>().is_none() {
+            return Running.map(file, offset_bytes, len_bytes, call);
         }
-        &file.owner::<DevNodeFile>().unwrap().registers
-    }
-
-    fn memory(&self, file: &Fd, handle: u32) -> Option<Fd> {
-        assert!(file.owner::<DevNodeFile>().is_some(), "a contigo device's file");
+        let os = |errno| Error::Os { call, errno };
         let state = self.lock();
-        // Without a file it is the contigo device's, a socket, which cannot be mapped (ENODEV).
-        refused(&state, "mmap(/dev/contigo/)").ok()?;
-        let own = state.buffer(handle).ok().filter(|own| own.whose != Whose::Imported)?;
-        duplicated(&own.file).ok()
+        refused(&state, call).map_err(os)?;
+        let Ok(handle @ 1..) = u32::try_from(offset_bytes / HANDLE_STEP) else {
+            let registers = duplicated(&self.registers).map_err(os)?;
+            return Running.map(&registers, offset_bytes, len_bytes, call);
+        };
+        let own = state.buffer(handle).map_err(|_| os(libc::EINVAL))?;
+        let inside = offset_bytes.is_multiple_of(HANDLE_STEP) && len_bytes as u64 <= own.len_bytes;
+        if own.whose == Whose::Imported || !inside {
+            return Err(os(libc::EINVAL));
+        }
+        Running.map(&duplicated(&own.file).map_err(os)?, 0, len_bytes, call)
     }
 
-    fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<(), i32> {
+    unsafe fn ioctl(
+        &self,
+        file: &Fd,
+        request: ioctl_num_type,
+        argument: *mut c_void,
+    ) -> Result<c_int, i32> {
         assert!(file.owner::<DevNodeFile>().is_some(), "a contigo device's call");
-        if let Request::Wait { interrupts, timeout_us, came } = request {
-            *came = self.wait(file, interrupts, timeout_us)?;
-            return Ok(());
+        // SAFETY: the caller's promise.
+        let request = unsafe { Request::of(request, argument) }.ok_or(libc::ENOTTY)?;
+        if let Request::Wait(wait) = request {
+            wait.interrupts = self.wait(file, wait.interrupts, wait.timeout_us)?;
+            return Ok(0);
         }
-        while matches!(request, Request::SetEventFd { .. }) && self.held.load(Ordering::Acquire) {
+        while matches!(request, Request::SetEventFd(_)) && self.held.load(Ordering::Acquire) {
             std::thread::sleep(Duration::from_millis(1));
         }
         let mut state = self.lock();
-        refused(&state, name(&request))?;
+        refused(&state, request.name())?;
         match request {
             Request::GetInfo(info) => {
                 if info.argsz < 40 {
@@ -505,14 +508,16 @@ unsafe impl DevNodeKernel for FakeDevNode {
                 state.log.push(Event::DmaBits(bits));
             }
             Request::Alloc(alloc) => self.alloc(&mut state, alloc)?,
-            Request::Export { handle, dma_buf } => {
-                let own = state.buffer(handle)?;
+            Request::Export(export) => {
+                let own = state.buffer(export.handle)?;
                 match own.whose {
                     Whose::Imported => return Err(libc::EINVAL),
                     Whose::Allocated { coherent: true } => return Err(libc::EOPNOTSUPP),
-                    Whose::Allocated { coherent: false } => *dma_buf = Some(duplicated(&own.file)?),
+                    Whose::Allocated { coherent: false } => {
+                        export.fd = borrowed(own.file.as_raw_fd())?.into_raw_fd();
+                    }
                 }
-                state.log.push(Event::Exported(handle));
+                state.log.push(Event::Exported(export.handle));
             }
             Request::Import(import) => {
                 if import.flags != 0 {
@@ -533,18 +538,18 @@ unsafe impl DevNodeKernel for FakeDevNode {
                 state.imports.push(imported);
                 state.log.push(Event::Imported { handle, addr, len_bytes });
             }
-            Request::GetSegment { handle, offset_bytes, found, count } => {
+            Request::GetSegments(ask, room) => {
                 let (mut start, mut some) = (0, 0);
-                for SegmentAt { addr, len_bytes } in self.runs(state.buffer(handle)?) {
-                    let into = offset_bytes.wrapping_sub(start);
+                for SegmentAt { addr, len_bytes } in self.runs(state.buffer(ask.handle)?) {
+                    let into = ask.offset_bytes.wrapping_sub(start);
                     if into < len_bytes {
-                        *found = SegmentAt { addr: addr + into, len_bytes: len_bytes - into };
+                        room[0] = SegmentAt { addr: addr + into, len_bytes: len_bytes - into };
                         some = 1;
                         break;
                     }
                     start += len_bytes;
                 }
-                *count = self.config.more_segments.wrapping_add(some);
+                ask.count = self.config.more_segments.wrapping_add(some);
             }
             Request::Release(handle) => {
                 state.buffer(handle)?;
@@ -570,13 +575,13 @@ unsafe impl DevNodeKernel for FakeDevNode {
                 state.log.push(Event::Unmasked(interrupts));
                 state.ring();
             }
-            Request::SetEventFd { interrupt, event } => {
+            Request::SetEventFd(&EventFd { interrupt, fd }) => {
                 if interrupt >= self.config.interrupts {
                     return Err(libc::EINVAL);
                 }
                 // It takes the place of the one before.
                 state.events.retain(|(of, _)| *of != interrupt);
-                state.events.push((interrupt, borrowed(event.raw())?));
+                state.events.push((interrupt, borrowed(fd)?));
             }
             Request::Reset => {
                 if !self.config.can_reset {
@@ -585,13 +590,22 @@ unsafe impl DevNodeKernel for FakeDevNode {
                 state.kept.clear();
                 state.log.push(Event::Reset);
             }
-            Request::Wait { .. } => return Err(libc::ENOTTY),
+            Request::Wait(_) => return Err(libc::ENOTTY),
         }
-        Ok(())
+        Ok(0)
     }
 }
 
 impl FakeDevNode {
+    /// The folder that lists the module's devices.
+    fn class(&self) -> Result<Fd, i32> {
+        let folder = tempfile::tempdir().map_err(|_| libc::ENOENT)?;
+        File::create(folder.path().join(self.config.name)).map_err(|_| libc::ENOENT)?;
+        let file = File::open(folder.path()).map_err(|_| libc::ENOENT)?;
+        // SAFETY: the file has its descriptor until it is dropped.
+        Ok(unsafe { Fd::owned_by(file.as_raw_fd(), (file, folder)) })
+    }
+
     /// A handle for one more buffer of so many bytes, and its address.
     fn room(&self, state: &mut State, len_bytes: u64) -> Result<(u32, u64), i32> {
         let held = || state.imports.iter().chain(&state.kept);
