@@ -60,7 +60,7 @@ impl DeviceName {
     pub unsafe fn open_dev_node_with(
         &self,
         root: &'static str,
-        kernel: contigo_core::linux::os::seam::Test<dyn contigo_core::linux::os::seam::SystemCalls>,
+        kernel: contigo_core::linux::os::seam::Test,
     ) -> Result<OpenDevice, Error> {
         let open = |device: &str| contigo_core::linux::dev_node::DevNode::open_from(kernel, device);
         OpenDevice::new(
@@ -76,9 +76,7 @@ impl DeviceName {
     #[cfg(feature = "testkit")]
     pub fn open_vfio_with(
         &self,
-        kernel: contigo_core::linux::os::seam::Test<
-            dyn contigo_core::linux::vfio::seam::VfioKernel,
-        >,
+        kernel: contigo_core::linux::os::seam::Test,
     ) -> Result<OpenDevice, Error> {
         OpenDevice::new(self, Opened::Vfio(Vfio::open_from(kernel, self.argument())?))
     }

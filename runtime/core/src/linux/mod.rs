@@ -4,9 +4,9 @@
 //! `memory` a file or folder for each kind of memory, `vfio` a PCI device behind an IOMMU. Inside
 //! this folder each of these imports only from those named before it.
 //!
-//! Each module that calls the kernel has a seam. With the feature `testkit`, a test puts its own
-//! kernel into `seam`. Without it the seam's trait is private to the module, and has one
-//! implementor.
+//! One trait has the system calls of the backends (`os/kernel.rs`), and the running kernel is its one
+//! implementor. With the feature `testkit`, a test puts its own kernel in that place
+//! (`os/seam.rs`). Without it there is no such choice, and no call through a pointer.
 
 #![cfg_attr(
     feature = "testkit",

@@ -2,7 +2,7 @@
 //! and by its own file. It keeps the rules of Linux 6.12 (`drivers/vfio/`,
 //! `drivers/iommu/iommufd/`), fails where the test asks for it, and keeps a log. It is also the
 //! device's bus master: it does not reach memory that is not mapped for it.
-#![allow(unsafe_code, reason = "implements the unsafe trait VfioKernel")]
+#![allow(unsafe_code, reason = "implements the unsafe trait SystemCalls")]
 
 #[allow(dead_code, unreachable_pub, reason = "the runtime uses what the fake does not")]
 #[path = "../../../../runtime/core/src/linux/vfio/abi.rs"]
@@ -15,6 +15,7 @@ mod machine;
 mod pci;
 mod request;
 mod state;
+mod sysfs;
 pub mod uapi;
 
 pub use self::iommu::Refused;
@@ -22,8 +23,7 @@ pub use self::machine::{Event, Kind, Machine, PciKind, Way};
 
 use self::request::Request;
 use self::state::State;
-use contigo::Error;
-use contigo::linux::vfio::seam::{Fd, Function, VfioKernel};
+use contigo::linux::os::seam::{Fd, Running, SystemCalls};
 use nix::errno::Errno;
 use nix::sys::ioctl::ioctl_num_type;
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -137,37 +137,14 @@ impl Drop for FakeFile {
 // SAFETY: 1. A BAR is a part of a memfd that no other code has. 2. `iommu.rs` reaches only mapped
 // memory, where it is mapped. 3. As the machine says; no real caches are at stake, for its device
 // is this program.
-unsafe impl VfioKernel for FakeVfio {
-    fn function(&self, address: &str) -> Result<Function, Error> {
-        let state = self.lock();
-        match address {
-            ADDRESS => Ok(Function {
-                group: state.machine.group,
-                no_iommu: state.machine.no_iommu,
-                device: state.machine.device,
-            }),
-            _ => Err(Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" }),
+unsafe impl SystemCalls for FakeVfio {
+    fn open(&self, path: &CStr, _: c_int) -> Result<Fd, i32> {
+        let path = path.to_str().unwrap_or_default();
+        if path.strip_prefix("/sys/bus/pci/devices/") == Some(ADDRESS) {
+            return sysfs::folder(&self.lock().machine);
         }
-    }
-
-    fn open(&self, path: &CStr) -> Result<Fd, i32> {
-        let kind = self.lock().may_open(path.to_str().unwrap_or_default())?;
+        let kind = self.lock().may_open(path)?;
         Ok(self.file(kind, memfd()?))
-    }
-
-    fn device(&self, group: &Fd, name: &CStr) -> Result<Fd, i32> {
-        {
-            let mut state = self.lock();
-            state.strike("ioctl(VFIO_GROUP_GET_DEVICE_FD)")?;
-            state.is_usable()?;
-            if kind(group) != Some(Kind::Group)
-                || name.to_str() != Ok(ADDRESS)
-                || !state.machine.bound
-            {
-                return Err(libc::ENODEV);
-            }
-        }
-        Ok(self.file(Kind::DeviceOfGroup, memfd()?))
     }
 
     fn eventfd(&self) -> Result<Fd, i32> {
@@ -192,6 +169,16 @@ unsafe impl VfioKernel for FakeVfio {
             (Kind::Group, Request::GroupStatus(status)) => {
                 status.flags = if state.machine.viable { uapi::VIABLE } else { 0 };
                 Ok(0)
+            }
+            (Kind::Group, Request::GetDeviceFd(name)) => {
+                state.is_usable()?;
+                if name.to_str() != Ok(ADDRESS) || !state.machine.bound {
+                    return Err(libc::ENODEV);
+                }
+                let device = memfd()?;
+                let raw = device.as_raw_fd();
+                state.made = Some(device);
+                Ok(raw)
             }
             (Kind::Group, Request::SetContainer(container)) => state.set_container(container),
             (Kind::Container, Request::CheckExtension(extension)) => Ok(state.extension(extension)),
@@ -223,15 +210,23 @@ unsafe impl VfioKernel for FakeVfio {
         }
     }
 
-    fn read_at(&self, file: &Fd, offset: u64, bytes: &mut [u8]) -> Result<(), i32> {
-        let mut state = self.lock();
-        state.strike("pread(PCI configuration)")?;
-        state
-            .config_at(kind(file).ok_or(libc::EBADF)?, offset)
-            .and_then(|at| state.pci.read_bytes(at, bytes))
+    unsafe fn made(&self, raw: c_int) -> Fd {
+        let device = self.lock().made.take();
+        match device.filter(|device| device.as_raw_fd() == raw) {
+            Some(device) => self.file(Kind::DeviceOfGroup, device),
+            // SAFETY: the caller's promise.
+            None => unsafe { Running.made(raw) },
+        }
     }
 
-    fn write_at(&self, file: &Fd, offset: u64, bytes: &[u8]) -> Result<(), i32> {
+    fn read_at(&self, file: &Fd, offset: u64, bytes: &mut [u8]) -> Result<usize, i32> {
+        let mut state = self.lock();
+        state.strike("pread(PCI configuration)")?;
+        let at = state.config_at(kind(file).ok_or(libc::EBADF)?, offset)?;
+        state.pci.read_bytes(at, bytes).map(|()| bytes.len())
+    }
+
+    fn write_at(&self, file: &Fd, offset: u64, bytes: &[u8]) -> Result<usize, i32> {
         let mut state = self.lock();
         state.strike("pwrite(PCI configuration)")?;
         let at = state.config_at(kind(file).ok_or(libc::EBADF)?, offset)?;
@@ -240,7 +235,7 @@ unsafe impl VfioKernel for FakeVfio {
             let masters = state.pci.masters();
             state.log.push(Event::BusMaster(masters));
         }
-        Ok(())
+        Ok(bytes.len())
     }
 
     fn release(&self) -> (u32, u32) {

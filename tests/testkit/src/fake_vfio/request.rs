@@ -7,7 +7,7 @@ use super::abi::{
 };
 use super::iommufd::{self, IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange};
 use nix::sys::ioctl::ioctl_num_type;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::{ptr, slice};
 
 /// The requests that this kernel knows.
@@ -17,6 +17,8 @@ pub(super) enum Request<'a> {
     GroupStatus(&'a mut GroupStatus),
     /// With the container's descriptor.
     SetContainer(c_int),
+    /// With the device's name.
+    GetDeviceFd(&'a CStr),
     DeviceInfo(&'a mut DeviceInfo),
     RegionInfo(&'a mut RegionInfo),
     IrqInfo(&'a mut IrqInfo),
@@ -48,6 +50,9 @@ impl Request<'_> {
                 abi::SET_IOMMU => Self::SetIommu(number),
                 abi::DEVICE_RESET => Self::Reset,
                 abi::GROUP_SET_CONTAINER => Self::SetContainer(*argument.cast()),
+                abi::GROUP_GET_DEVICE_FD => {
+                    Self::GetDeviceFd(CStr::from_ptr(argument.cast_const().cast()))
+                }
                 abi::GROUP_GET_STATUS => Self::GroupStatus(&mut *argument.cast()),
                 abi::DEVICE_GET_INFO => Self::DeviceInfo(&mut *argument.cast()),
                 abi::DEVICE_GET_REGION_INFO => Self::RegionInfo(&mut *argument.cast()),
@@ -80,6 +85,7 @@ impl Request<'_> {
             Self::SetIommu(_) => "ioctl(VFIO_SET_IOMMU)",
             Self::GroupStatus(_) => "ioctl(VFIO_GROUP_GET_STATUS)",
             Self::SetContainer(_) => "ioctl(VFIO_GROUP_SET_CONTAINER)",
+            Self::GetDeviceFd(_) => "ioctl(VFIO_GROUP_GET_DEVICE_FD)",
             Self::DeviceInfo(_) => "ioctl(VFIO_DEVICE_GET_INFO)",
             Self::RegionInfo(_) => "ioctl(VFIO_DEVICE_GET_REGION_INFO)",
             Self::IrqInfo(_) => "ioctl(VFIO_DEVICE_GET_IRQ_INFO)",

@@ -8,6 +8,7 @@ use super::pci::Pci;
 use super::request::Request;
 use super::uapi;
 use nix::errno::Errno;
+use std::os::fd::OwnedFd;
 
 /// The kernel's memory of past calls.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(super) struct State {
     pub(super) pci: Pci,
     /// Which kind signals which eventfd, and whether it is masked.
     pub(super) irq: Option<(u32, i32, bool)>,
+    /// The device's file of a group, not taken over by the program yet.
+    pub(super) made: Option<OwnedFd>,
     has_container: bool,
     iommu_set: bool,
     /// The descriptors of the device's file that is bound, and of the iommufd that it is bound to.
@@ -40,6 +43,7 @@ impl State {
             iommu: Iommu::default(),
             pci,
             irq: None,
+            made: None,
             has_container: false,
             iommu_set: false,
             bound: None,

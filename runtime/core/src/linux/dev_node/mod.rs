@@ -122,10 +122,7 @@ impl DevNode {
     /// # Errors
     /// As [`open`](DevNode::open).
     #[cfg(feature = "testkit")]
-    pub fn open_from(
-        kernel: crate::linux::os::seam::Test<dyn crate::linux::os::SystemCalls>,
-        name: &str,
-    ) -> Result<Self, Error> {
+    pub fn open_from(kernel: crate::linux::os::seam::Test, name: &str) -> Result<Self, Error> {
         Self::asking(Kernel::Test(kernel), name)
     }
 

@@ -2,12 +2,13 @@
 //!
 //! A call here takes and returns what the system call does. Which ioctl has which structure, and
 //! what an errno means, is in each backend.
-#![allow(unsafe_code, reason = "ioctl(2) with a pointer")]
+#![allow(unsafe_code, reason = "ioctl(2) with a pointer, uname(2) and getrlimit(2)")]
 
 use super::fd::Fd;
 use super::map;
 use crate::types::Error;
 use core::ffi::{CStr, c_int, c_void};
+use core::mem::MaybeUninit;
 use core::ptr;
 use memmap2::MmapRaw;
 use nix::errno::Errno;
@@ -112,6 +113,28 @@ pub unsafe trait SystemCalls: Send + Sync {
     ) -> Result<MmapRaw, Error> {
         map::file(file.raw(), offset_bytes, len_bytes, call)
     }
+
+    /// uname(2): the release's major and minor numbers.
+    fn release(&self) -> (u32, u32) {
+        let mut names = MaybeUninit::<libc::utsname>::zeroed();
+        // SAFETY: uname(2) fills in the struct that it is given.
+        if unsafe { libc::uname(names.as_mut_ptr()) } != 0 {
+            return (0, 0);
+        }
+        // SAFETY: zeroed and then filled in: arrays of characters, for which any bytes are a value.
+        let names = unsafe { names.assume_init() };
+        version(names.release.iter().map(|letter| u8::from_ne_bytes(letter.to_ne_bytes())))
+    }
+
+    /// getrlimit(2), `RLIMIT_MEMLOCK`: how many bytes an unprivileged process may pin; `None`: no
+    /// limit.
+    fn pin_limit_bytes(&self) -> Option<u64> {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: getrlimit(2) fills in the struct that it is given.
+        let status = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };
+        #[allow(clippy::useless_conversion, reason = "rlim_t has 32 bits on armv7")]
+        (status == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then(|| limit.rlim_cur.into())
+    }
 }
 
 /// The running kernel.
@@ -125,7 +148,7 @@ unsafe impl SystemCalls for Running {}
 #[cfg(not(feature = "testkit"))]
 pub(crate) type Kernel = Running;
 #[cfg(feature = "testkit")]
-pub(crate) type Kernel = super::seam::Asked<dyn SystemCalls>;
+pub(crate) type Kernel = super::seam::Asked;
 
 #[cfg(not(feature = "testkit"))]
 pub(crate) const RUNNING: Kernel = Running;
@@ -163,4 +186,42 @@ pub(crate) use arguments;
 pub(crate) fn ask<A: Argument>(kernel: &Kernel, file: &Fd, argument: &mut A) -> Result<c_int, i32> {
     // SAFETY: the request reads and writes one `A` (`Argument`), borrowed exclusively for the call.
     unsafe { kernel.ioctl(file, A::REQUEST, ptr::from_mut(argument).cast()) }
+}
+
+/// The first two numbers of a kernel's release, `6.12.117+deb12-arm64`.
+fn version(release: impl Iterator<Item = u8>) -> (u32, u32) {
+    let mut numbers = [0_u32; 2];
+    let mut slots = numbers.iter_mut();
+    let mut slot = slots.next();
+    for letter in release {
+        match (letter, &mut slot) {
+            (b'0'..=b'9', Some(number)) => {
+                **number = number.saturating_mul(10).saturating_add(u32::from(letter - b'0'))
+            }
+            (b'.', Some(_)) => slot = slots.next(),
+            _ => break,
+        }
+    }
+    (numbers[0], numbers[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Running, SystemCalls as _, version};
+
+    #[test]
+    fn a_release_is_its_first_two_numbers() {
+        for (release, numbers) in [
+            ("6.12.117+deb12-arm64", (6, 12)),
+            ("5.19.0", (5, 19)),
+            ("5.15-xilinx", (5, 15)),
+            ("7", (7, 0)),
+            ("", (0, 0)),
+            ("x6.1", (0, 0)),
+            ("99999999999.1", (u32::MAX, 1)),
+        ] {
+            assert_eq!(version(release.bytes()), numbers, "{release}");
+        }
+        assert!(Running.release() >= (3, 0), "this kernel's");
+    }
 }

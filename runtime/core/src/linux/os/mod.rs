@@ -1,6 +1,5 @@
 //! System calls: files, folders, mappings, caches.
 
-mod asked;
 pub(crate) mod cache;
 pub mod dir;
 pub mod fd;
@@ -16,5 +15,4 @@ pub(crate) mod text;
 
 pub use self::spin::Spin;
 
-pub(crate) use asked::asked;
 pub(crate) use kernel::{Argument, Kernel, RUNNING, SystemCalls, arguments, ask};

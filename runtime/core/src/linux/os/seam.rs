@@ -13,28 +13,28 @@ pub use super::fd::Fd;
 pub use super::kernel::{Running, SystemCalls};
 pub use memmap2::MmapRaw;
 
-/// The test's kernel.
-pub type Test<K> = Arc<K>;
+/// A test's kernel.
+pub type Test = Arc<dyn SystemCalls>;
 
 /// The kernel to call: the running one, or a test's. Without the feature `testkit` there is no such
 /// choice.
-pub(crate) enum Asked<K: ?Sized + 'static> {
-    Running(&'static K),
-    Test(Test<K>),
+pub(crate) enum Asked {
+    Running(&'static dyn SystemCalls),
+    Test(Test),
 }
 
-impl<K: ?Sized> Deref for Asked<K> {
-    type Target = K;
+impl Deref for Asked {
+    type Target = dyn SystemCalls;
 
-    fn deref(&self) -> &K {
+    fn deref(&self) -> &Self::Target {
         match self {
-            Self::Running(kernel) => kernel,
-            Self::Test(kernel) => kernel,
+            Self::Running(kernel) => *kernel,
+            Self::Test(kernel) => &**kernel,
         }
     }
 }
 
-impl<K: ?Sized> fmt::Debug for Asked<K> {
+impl fmt::Debug for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Running(_) => "Running",

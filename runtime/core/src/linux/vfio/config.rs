@@ -2,10 +2,11 @@
 //! may ask not to be snooped.
 
 use super::abi::{self, RegionInfo};
-use super::kernel::{Ask as _, Kernel, Request, VfioKernel};
 use super::space::os;
 use crate::linux::os::fd::Fd;
+use crate::linux::os::{Kernel, SystemCalls, ask};
 use crate::types::Error;
+use nix::libc::EIO;
 
 /// PCI Local Bus Specification 3.0, 6.2.2: the command register. Memory space, bus master.
 const COMMAND: u64 = 0x04;
@@ -40,7 +41,7 @@ impl Config {
     /// [`Error::Os`].
     pub(super) fn find(kernel: &Kernel, device: &Fd) -> Result<Self, Error> {
         let mut info = RegionInfo::ask(abi::CONFIG_REGION);
-        let found = kernel.ask(device, Request::RegionInfo(&mut info));
+        let found = ask(kernel, device, &mut info);
         found.map_err(|errno| os("ioctl(VFIO_DEVICE_GET_REGION_INFO)", errno))?;
         Ok(Self { offset: info.offset })
     }
@@ -116,13 +117,20 @@ impl Config {
 
     fn read(self, kernel: &Kernel, device: &Fd, at: u64) -> Result<u16, Error> {
         let mut bytes = [0; 2];
+        const CALL: &str = "pread(PCI configuration)";
         let read = kernel.read_at(device, self.offset.saturating_add(at), &mut bytes);
-        read.map_err(|errno| os("pread(PCI configuration)", errno))?;
-        Ok(u16::from_le_bytes(bytes))
+        match read.map_err(|errno| os(CALL, errno))? {
+            2 => Ok(u16::from_le_bytes(bytes)),
+            _ => Err(os(CALL, EIO)),
+        }
     }
 
     fn write(self, kernel: &Kernel, device: &Fd, at: u64, value: u16) -> Result<(), Error> {
+        const CALL: &str = "pwrite(PCI configuration)";
         let written = kernel.write_at(device, self.offset.saturating_add(at), &value.to_le_bytes());
-        written.map_err(|errno| os("pwrite(PCI configuration)", errno))
+        match written.map_err(|errno| os(CALL, errno))? {
+            2 => Ok(()),
+            _ => Err(os(CALL, EIO)),
+        }
     }
 }

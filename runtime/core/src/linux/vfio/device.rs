@@ -6,13 +6,12 @@
 
 use super::abi::{RegionInfo, size_of_u32};
 use super::interrupt::Signal;
-use super::kernel::{Ask as _, Request};
 use super::space::{Capabilities, os};
-use super::{Interrupt, Vfio};
+use super::{Interrupt, Vfio, calls};
 use crate::hw::{Device, Mmio, MmioWindow, Wait};
 use crate::linux::Spin;
-use crate::linux::os::map;
 use crate::linux::os::text::event;
+use crate::linux::os::{SystemCalls, ask};
 use crate::mem::Port;
 use crate::trace::{self, Event, Site};
 use crate::types::Error;
@@ -66,10 +65,7 @@ impl Vfio {
                 fix,
             });
         }
-        self.0
-            .kernel
-            .ask(&self.0.device, Request::Reset)
-            .map(drop)
+        calls::reset(&self.0.kernel, &self.0.device)
             .map_err(|errno| os("ioctl(VFIO_DEVICE_RESET)", errno))
     }
 }
@@ -159,7 +155,7 @@ impl VfioDevice {
         // SAFETY: `registers` checked that the mapping is not at address 0.
         let base = unsafe { NonNull::new_unchecked(base) };
         // SAFETY: 1. A mapping begins at a page; it has `len_bytes` bytes, readable and writable,
-        // of one device's registers (VfioKernel, 1), and lives in `_bar` as long as the window,
+        // of one device's registers (`calls.rs`, 1), and lives in `_bar` as long as the window,
         // never remapped. 2. No other code writes them: the kernel gives the device to one user,
         // and `taken` gives its registers to one value.
         let window = unsafe { MmioWindow::new(base, len_bytes) };
@@ -171,7 +167,7 @@ impl VfioDevice {
 /// Maps a BAR, all of it.
 fn registers(vfio: &Vfio, bar: u8) -> Result<MmapRaw, Error> {
     let mut info = RegionInfo::ask(bar.into());
-    let asked = vfio.0.kernel.ask(&vfio.0.device, Request::RegionInfo(&mut info));
+    let asked = ask(&vfio.0.kernel, &vfio.0.device, &mut info);
     asked.map_err(|errno| os("ioctl(VFIO_DEVICE_GET_REGION_INFO)", errno))?;
     if info.size == 0 || info.flags & RegionInfo::MMAP == 0 {
         let fix = "it has I/O ports, is smaller than a page, or is not there; use the BAR that \
@@ -191,7 +187,7 @@ fn registers(vfio: &Vfio, bar: u8) -> Result<MmapRaw, Error> {
     const CALL: &str = "mmap(BAR)";
     let len_bytes = usize::try_from(info.size)
         .map_err(|_| Error::Os { call: CALL, errno: Errno::EOVERFLOW as i32 })?;
-    map::file(vfio.0.device.raw(), info.offset, len_bytes, CALL)
+    vfio.0.kernel.map(&vfio.0.device, info.offset, len_bytes, CALL)
 }
 
 impl Drop for VfioDevice {
@@ -232,7 +228,7 @@ impl Wait for VfioDevice {
 
 // SAFETY: every address that the device puts on its bus is translated by the IOMMU's table of this
 // address space, or refused. The kernel attached the device to it before it gave out the device's
-// file, and an address space begins empty (VfioKernel, 2). So the bus, the window and the offset of
+// file, and an address space begins empty (`calls.rs`, 2). So the bus, the window and the offset of
 // 0 are true; and so is `coherent`, by the reasons in `VfioMemory`'s documentation.
 unsafe impl Device for VfioDevice {
     fn port(&self) -> &Port {

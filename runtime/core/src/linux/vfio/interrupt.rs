@@ -1,15 +1,13 @@
-#![allow(unsafe_code, reason = "poll(2) and read(2) on an eventfd, by its number")]
 //! One interrupt of a VFIO device, as an eventfd.
 
 use super::abi::{self, IrqInfo, IrqSet, size_of_u32};
-use super::kernel::{Ask as _, Kernel, Request, VfioKernel};
 use super::space::os;
 use crate::hw::Wait;
 use crate::linux::Spin;
 use crate::linux::os::fd::Fd;
+use crate::linux::os::{Kernel, SystemCalls, ask};
 use crate::types::Error;
-use nix::errno::Errno;
-use nix::libc;
+use nix::libc::EAGAIN;
 
 /// Which interrupt of a device to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,14 +59,13 @@ impl Signal {
         };
         for (kind, index) in kinds.iter().filter_map(|kind| Some((*kind, kind.index()?))) {
             let mut info = IrqInfo { argsz: size_of_u32::<IrqInfo>(), index, ..IrqInfo::default() };
-            kernel
-                .ask(device, Request::IrqInfo(&mut info))
+            ask(kernel, device, &mut info)
                 .map_err(|errno| os("ioctl(VFIO_DEVICE_GET_IRQ_INFO)", errno))?;
             if info.count == 0 || info.flags & IrqInfo::EVENTFD == 0 {
                 continue;
             }
             let event = kernel.eventfd().map_err(|errno| os("eventfd", errno))?;
-            let set = kernel.ask(device, Request::SetIrqs(&IrqSet::signal(index, event.raw())));
+            let set = ask(kernel, device, &mut IrqSet::signal(index, event.raw()));
             set.map_err(|errno| os("ioctl(VFIO_DEVICE_SET_IRQS)", errno))?;
             return Ok(Self { kind, event: Some(event) });
         }
@@ -87,7 +84,7 @@ impl Signal {
     /// [`Error::Os`].
     pub(super) fn disable(&self, kernel: &Kernel, device: &Fd) -> Result<(), Error> {
         let Some(index) = self.kind.index() else { return Ok(()) };
-        let off = kernel.ask(device, Request::SetIrqs(&IrqSet::off(index)));
+        let off = ask(kernel, device, &mut IrqSet::off(index));
         off.map(drop).map_err(|errno| os("ioctl(VFIO_DEVICE_SET_IRQS)", errno))
     }
 
@@ -103,7 +100,7 @@ impl Signal {
     pub(super) fn wait(&self, kernel: &Kernel, device: &Fd, timeout_us: u32) -> Result<(), Error> {
         let Some(event) = &self.event else { return Spin.wait_at_most(timeout_us) };
         self.unmask(kernel, device)?;
-        wait_readable(event.raw(), timeout_us)
+        wait_readable(kernel, event, timeout_us)
     }
 
     /// Takes the count, unmasks the next interrupt, and returns the eventfd's number.
@@ -112,7 +109,7 @@ impl Signal {
     /// [`Error::Os`].
     pub(super) fn arm(&self, kernel: &Kernel, device: &Fd) -> Result<Option<i32>, Error> {
         let Some(event) = &self.event else { return Ok(None) };
-        wait_readable(event.raw(), 0)?;
+        wait_readable(kernel, event, 0)?;
         self.unmask(kernel, device)?;
         Ok(Some(event.raw()))
     }
@@ -123,43 +120,21 @@ impl Signal {
         if self.kind != Interrupt::Intx {
             return Ok(());
         }
-        let unmasked = kernel.ask(device, Request::SetIrqs(&IrqSet::unmask(abi::INTX)));
+        let unmasked = ask(kernel, device, &mut IrqSet::unmask(abi::INTX));
         unmasked.map(drop).map_err(|errno| os("ioctl(VFIO_DEVICE_SET_IRQS)", errno))
     }
 }
 
-/// Waits until the eventfd `fd` counts something, at most `timeout_us`, and takes the count.
-fn wait_readable(fd: i32, timeout_us: u32) -> Result<(), Error> {
-    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    let (seconds, nanoseconds) = (timeout_us / 1_000_000, timeout_us % 1_000_000 * 1_000);
-    #[allow(
-        clippy::cast_possible_wrap,
-        clippy::useless_conversion,
-        reason = "both are below 2^31, whatever the width of time_t is"
-    )]
-    let timeout =
-        libc::timespec { tv_sec: (seconds as i32).into(), tv_nsec: (nanoseconds as i32).into() };
-    // SAFETY: both structs live until the call returns, the count says one, and no signal mask is
-    // given.
-    let ready = unsafe { libc::ppoll(&raw mut poll, 1, &raw const timeout, core::ptr::null()) };
-    if ready < 0 {
-        // A signal: the caller polls the device, and waits again.
-        return if Errno::last() == Errno::EINTR {
-            Ok(())
-        } else {
-            Err(os("ppoll(eventfd)", Errno::last_raw()))
-        };
-    }
-    if ready == 0 {
+/// Waits until the eventfd counts something, at most `timeout_us`, and takes the count. After a
+/// signal the caller polls the device, and waits again.
+fn wait_readable(kernel: &Kernel, event: &Fd, timeout_us: u32) -> Result<(), Error> {
+    let ready = kernel.wait_readable(event, timeout_us);
+    if !ready.map_err(|errno| os("ppoll(eventfd)", errno))? {
         return Ok(());
     }
-    let mut count = 0_u64;
-    // SAFETY: an eventfd's read writes 8 bytes, which the counter has, and it lives until the call
-    // returns.
-    let read = unsafe { libc::read(fd, (&raw mut count).cast(), size_of::<u64>()) };
-    // EAGAIN: another reader of the same descriptor took it.
-    if read >= 0 || Errno::last() == Errno::EAGAIN || Errno::last() == Errno::EINTR {
-        return Ok(());
+    match event.take_count() {
+        // EAGAIN: another reader of the same descriptor took it.
+        Ok(_) | Err(EAGAIN) => Ok(()),
+        Err(errno) => Err(os("read(eventfd)", errno)),
     }
-    Err(os("read(eventfd)", Errno::last_raw()))
 }

@@ -142,7 +142,7 @@ impl Drop for VfioMemory {
 // moving `self` moves neither. 2. The memory is anonymous, private and not copied into children, so
 // nothing else has it; it is readable and writable, and the kernel zeroed it; munmap comes at the
 // end of `self`. 3. `cache` touches only the lines of the range, or nothing. 4. The kernel mapped
-// all of these pages at the address, and for this address space alone (VfioKernel, 2): no other
+// all of these pages at the address, and for this address space alone (`calls.rs`, 2): no other
 // `Vfio` has its bus. 5. Where `coherent` is true, the kernel mapped the memory as cacheable, and
 // the function may not set No Snoop (`Vfio::asking`).
 unsafe impl Backend for VfioMemory {

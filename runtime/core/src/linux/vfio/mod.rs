@@ -69,12 +69,12 @@
 //! ```
 
 mod abi;
+mod calls;
 mod config;
 mod device;
 mod interrupt;
 mod iommufd;
 mod iova;
-mod kernel;
 mod memory;
 mod space;
 mod sysfs;
@@ -83,23 +83,13 @@ pub use self::device::VfioDevice;
 pub use self::interrupt::Interrupt;
 pub use self::memory::VfioMemory;
 
-/// The seam where a test puts a kernel of its own.
-#[cfg(feature = "testkit")]
-#[doc(hidden)]
-pub mod seam {
-    pub use super::kernel::VfioKernel;
-    pub use super::sysfs::Function;
-    pub use crate::linux::os::fd::Fd;
-}
-
 use self::abi::{DeviceInfo, size_of_u32};
 use self::config::Config;
 use self::iova::{State, Table};
-use self::kernel::{Ask as _, Kernel, RUNNING, Request, VfioKernel};
 use self::space::{Space, os};
-use crate::linux::os::cache;
 use crate::linux::os::fd::Fd;
 use crate::linux::os::text::event;
+use crate::linux::os::{Kernel, RUNNING, ask, cache};
 use crate::mem::Port;
 use crate::trace::{self, Event, Site};
 use crate::types::shared::Shared;
@@ -161,15 +151,12 @@ impl Vfio {
     /// # Errors
     /// As [`open`](Vfio::open). Files that were opened are closed again.
     #[cfg(feature = "testkit")]
-    pub fn open_from(
-        kernel: crate::linux::os::seam::Test<dyn VfioKernel>,
-        address: &str,
-    ) -> Result<Self, Error> {
+    pub fn open_from(kernel: crate::linux::os::seam::Test, address: &str) -> Result<Self, Error> {
         Self::asking(Kernel::Test(kernel), address)
     }
 
     fn asking(kernel: Kernel, address: &str) -> Result<Self, Error> {
-        let function = kernel.function(address)?;
+        let function = sysfs::function(&kernel, address)?;
         let Some(group) = function.group else {
             let fix = "turn the IOMMU on in firmware and kernel and bind the device to vfio-pci, \
              or drive it by UIO";
@@ -193,8 +180,7 @@ impl Vfio {
             None => Space::by_group(&kernel, address, group)?,
         };
         let mut info = DeviceInfo { argsz: size_of_u32::<DeviceInfo>(), ..DeviceInfo::default() };
-        kernel
-            .ask(&device, Request::DeviceInfo(&mut info))
+        ask(&kernel, &device, &mut info)
             .map_err(|errno| os("ioctl(VFIO_DEVICE_GET_INFO)", errno))?;
         if info.flags & DeviceInfo::PCI == 0 {
             let fix = "only PCI devices are driven here";

@@ -4,15 +4,16 @@
 use super::abi::{
     self, AttachIommufdPt, BindIommufd, GroupStatus, MapDma, Type1Info, UnmapDma, size_of_u32,
 };
+use super::calls;
 use super::iommufd::{IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange};
 use super::iova::{MAX_RANGES, TOO_MANY_RANGES};
-use super::kernel::{Ask as _, Kernel, Request, VfioKernel};
 use crate::linux::os::fd::{Fd, Path, check_name};
+use crate::linux::os::{Kernel, SystemCalls, ask};
 use crate::types::Error;
 use core::ffi::c_int;
 use core::fmt::Write as _;
 use heapless::{String, Vec};
-use nix::libc::{EACCES, EBUSY, EINVAL, EMSGSIZE, ENODEV, ENOENT, ENOMEM, ENOSPC, EPERM};
+use nix::libc::{EACCES, EBUSY, EINVAL, EMSGSIZE, ENODEV, ENOENT, ENOMEM, ENOSPC, EPERM, O_RDWR};
 
 const BIND: &str = "echo vfio-pci > /sys/bus/pci/devices/<address>/driver_override; echo \
  <address> > /sys/bus/pci/drivers_probe";
@@ -42,12 +43,13 @@ impl Space {
     /// [`Error::InUse`], [`Error::Unsupported`], [`Error::Os`].
     pub(super) fn by_iommufd(kernel: &Kernel, number: u32) -> Result<Option<(Fd, Self)>, Error> {
         let absent = |errno: i32| matches!(errno, ENOENT | ENODEV | EACCES | EPERM);
-        let device = match kernel.open(numbered("/dev/vfio/devices", "vfio", number)?.as_c_str()) {
-            Ok(device) => device,
-            Err(errno) if absent(errno) => return Ok(None),
-            Err(errno) => return Err(os("open(/dev/vfio/devices/vfio<number>)", errno)),
-        };
-        let iommufd = match kernel.open(c"/dev/iommu") {
+        let device =
+            match kernel.open(numbered("/dev/vfio/devices", "vfio", number)?.as_c_str(), O_RDWR) {
+                Ok(device) => device,
+                Err(errno) if absent(errno) => return Ok(None),
+                Err(errno) => return Err(os("open(/dev/vfio/devices/vfio<number>)", errno)),
+            };
+        let iommufd = match kernel.open(c"/dev/iommu", O_RDWR) {
             Ok(iommufd) => iommufd,
             Err(errno) if absent(errno) => return Ok(None),
             Err(errno) => return Err(os("open(/dev/iommu)", errno)),
@@ -57,7 +59,7 @@ impl Space {
             iommufd: iommufd.raw(),
             ..BindIommufd::default()
         };
-        let bound = kernel.ask(&device, Request::BindIommufd(&mut bind));
+        let bound = ask(kernel, &device, &mut bind);
         bound.map_err(|errno| match errno {
             // EINVAL: the file was opened and bound before (`vfio_df_open`); nothing else of this
             // call can be invalid, because VFIO registers no device whose IOMMU cannot keep caches
@@ -67,13 +69,11 @@ impl Space {
             errno => attach_error("ioctl(VFIO_DEVICE_BIND_IOMMUFD)", errno),
         })?;
         let mut alloc = IoasAlloc::ask();
-        kernel
-            .ask(&iommufd, Request::IoasAlloc(&mut alloc))
-            .map_err(|errno| os("ioctl(IOMMU_IOAS_ALLOC)", errno))?;
+        ask(kernel, &iommufd, &mut alloc).map_err(|errno| os("ioctl(IOMMU_IOAS_ALLOC)", errno))?;
         let ioas = alloc.out_ioas_id;
         let mut attach =
             AttachIommufdPt { argsz: size_of_u32::<AttachIommufdPt>(), flags: 0, pt_id: ioas };
-        let attached = kernel.ask(&device, Request::AttachIommufdPt(&mut attach));
+        let attached = ask(kernel, &device, &mut attach);
         attached.map_err(|errno| attach_error("ioctl(VFIO_DEVICE_ATTACH_IOMMUFD_PT)", errno))?;
         Ok(Some((device, Self::Iommufd { iommufd, ioas })))
     }
@@ -88,7 +88,7 @@ impl Space {
         number: u32,
     ) -> Result<(Fd, Self), Error> {
         check_name(address)?;
-        let group = kernel.open(numbered("/dev/vfio", "", number)?.as_c_str()).map_err(
+        let group = kernel.open(numbered("/dev/vfio", "", number)?.as_c_str(), O_RDWR).map_err(
             |errno| match errno {
                 EBUSY => Error::InUse { errno },
                 ENOENT | ENODEV => Error::Unsupported {
@@ -98,16 +98,16 @@ impl Space {
                 errno => os("open(/dev/vfio/<group>)", errno),
             },
         )?;
-        let container =
-            kernel.open(c"/dev/vfio/vfio").map_err(|errno| os("open(/dev/vfio/vfio)", errno))?;
+        let container = kernel
+            .open(c"/dev/vfio/vfio", O_RDWR)
+            .map_err(|errno| os("open(/dev/vfio/vfio)", errno))?;
         let mut status = GroupStatus { argsz: size_of_u32::<GroupStatus>(), flags: 0 };
-        kernel
-            .ask(&group, Request::GroupStatus(&mut status))
+        ask(kernel, &group, &mut status)
             .map_err(|errno| os("ioctl(VFIO_GROUP_GET_STATUS)", errno))?;
         if status.flags & GroupStatus::VIABLE == 0 {
             return Err(not_viable(number));
         }
-        let set = kernel.ask(&group, Request::SetContainer(container.raw()));
+        let set = calls::set_container(kernel, &group, &container);
         set.map_err(|errno| {
             if errno == EBUSY {
                 not_viable(number)
@@ -115,20 +115,22 @@ impl Space {
                 os("ioctl(VFIO_GROUP_SET_CONTAINER)", errno)
             }
         })?;
-        let type1 = kernel.ask(&container, Request::CheckExtension(abi::TYPE1V2_IOMMU));
+        let type1 = calls::check_extension(kernel, &container, abi::TYPE1V2_IOMMU);
         if type1.map_err(|errno| os("ioctl(VFIO_CHECK_EXTENSION)", errno))? <= 0 {
             let fix = "load the module vfio_iommu_type1";
             return Err(Error::Unsupported { what: "the kernel has no VFIO_TYPE1v2_IOMMU", fix });
         }
-        let set = kernel.ask(&container, Request::SetIommu(abi::TYPE1V2_IOMMU));
+        let set = calls::set_iommu(kernel, &container, abi::TYPE1V2_IOMMU);
         set.map_err(|errno| attach_error("ioctl(VFIO_SET_IOMMU)", errno))?;
         let name = Path::join(&[address])?;
-        let device = kernel.device(&group, name.as_c_str()).map_err(|errno| match errno {
-            ENODEV => {
-                Error::Unsupported { what: "the PCI device is not bound to vfio-pci", fix: BIND }
-            }
-            errno => os("ioctl(VFIO_GROUP_GET_DEVICE_FD)", errno),
-        })?;
+        let device =
+            calls::device(kernel, &group, name.as_c_str()).map_err(|errno| match errno {
+                ENODEV => Error::Unsupported {
+                    what: "the PCI device is not bound to vfio-pci",
+                    fix: BIND,
+                },
+                errno => os("ioctl(VFIO_GROUP_GET_DEVICE_FD)", errno),
+            })?;
         Ok((device, Self::Container { group, container }))
     }
 
@@ -143,9 +145,7 @@ impl Space {
             Self::Container { container, .. } => {
                 const CALL: &str = "ioctl(VFIO_IOMMU_GET_INFO)";
                 let mut info = Type1Info::ask();
-                kernel
-                    .ask(container, Request::Type1Info(&mut info))
-                    .map_err(|errno| os(CALL, errno))?;
+                ask(kernel, container, &mut info).map_err(|errno| os(CALL, errno))?;
                 if info.argsz > size_of_u32::<Type1Info>() {
                     return Err(TOO_MANY_RANGES);
                 }
@@ -155,7 +155,7 @@ impl Space {
             Self::Iommufd { iommufd, ioas } => {
                 let mut ask = IoasIovaRanges::ask(*ioas);
                 let mut found = [IovaRange::default(); MAX_RANGES];
-                let told = kernel.ask(iommufd, Request::IoasIovaRanges(&mut ask, &mut found));
+                let told = calls::iova_ranges(kernel, iommufd, &mut ask, &mut found);
                 told.map_err(|errno| match errno {
                     EMSGSIZE => TOO_MANY_RANGES,
                     errno => os("ioctl(IOMMU_IOAS_IOVA_RANGES)", errno),
@@ -174,7 +174,7 @@ impl Space {
     pub(super) fn enforces_snooping(&self, kernel: &Kernel) -> bool {
         match self {
             Self::Container { container, .. } => {
-                kernel.ask(container, Request::CheckExtension(abi::DMA_CC_IOMMU)).unwrap_or(0) > 0
+                calls::check_extension(kernel, container, abi::DMA_CC_IOMMU).unwrap_or(0) > 0
             }
             // The kernel turns it on where the hardware has it (`iommufd_hwpt_paging_enforce_cc`),
             // and no request reports it.
@@ -208,18 +208,18 @@ impl Space {
         let size = len_bytes as u64;
         let (call, mapped) = match self {
             Self::Container { container, .. } => {
-                let map = MapDma {
+                let mut map = MapDma {
                     argsz: size_of_u32::<MapDma>(),
                     flags: READ_WRITE,
                     vaddr: cpu,
                     iova,
                     size,
                 };
-                ("ioctl(VFIO_IOMMU_MAP_DMA)", kernel.ask(container, Request::MapDma(&map)))
+                ("ioctl(VFIO_IOMMU_MAP_DMA)", ask(kernel, container, &mut map))
             }
             Self::Iommufd { iommufd, ioas } => (
                 "ioctl(IOMMU_IOAS_MAP)",
-                kernel.ask(iommufd, Request::IoasMap(&IoasMap::at(*ioas, cpu, iova, size))),
+                ask(kernel, iommufd, &mut IoasMap::at(*ioas, cpu, iova, size)),
             ),
         };
         mapped.map(drop).map_err(|errno| match (errno, kernel.pin_limit_bytes()) {
@@ -243,12 +243,12 @@ impl Space {
             Self::Container { container, .. } => {
                 let mut unmap =
                     UnmapDma { argsz: size_of_u32::<UnmapDma>(), flags: 0, iova, size: len_bytes };
-                let unmapped = kernel.ask(container, Request::UnmapDma(&mut unmap));
+                let unmapped = ask(kernel, container, &mut unmap);
                 ("ioctl(VFIO_IOMMU_UNMAP_DMA)", unmapped, unmap.size)
             }
             Self::Iommufd { iommufd, ioas } => {
                 let mut unmap = IoasUnmap::at(*ioas, iova, len_bytes);
-                let unmapped = kernel.ask(iommufd, Request::IoasUnmap(&mut unmap));
+                let unmapped = ask(kernel, iommufd, &mut unmap);
                 ("ioctl(IOMMU_IOAS_UNMAP)", unmapped, unmap.length)
             }
         };

@@ -1,14 +1,9 @@
 //! A PCI function, as `/sys` describes it: its IOMMU group, and its number as a VFIO device.
-#![allow(
-    unsafe_code,
-    reason = "readlinkat and getdents64, which no safe function has without a heap"
-)]
 
 use crate::linux::os::fd::{Fd, Path, check_name};
 use crate::linux::os::sysfs::ATTRIBUTE;
+use crate::linux::os::{Kernel, SystemCalls, dir};
 use crate::types::Error;
-use core::ffi::CStr;
-use nix::errno::Errno;
 use nix::libc;
 
 const GROUP: &str = "iommu_group";
@@ -18,70 +13,57 @@ const NO_IOMMU: &[u8] = b"vfio-noiommu";
 /// A link to a group, `../../../../kernel/iommu_groups/12`: longer with every bridge above the
 /// function.
 const LINK_BYTES: usize = 1024;
-/// One reading of a directory that holds one entry, `.` and `..`, of at most 280 bytes each.
-const ENTRIES_BYTES: usize = 1024;
 
 /// One PCI function, as `/sys` describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Function {
+pub(super) struct Function {
     /// Its IOMMU group's number; `None`: it has none.
-    pub group: Option<u32>,
+    pub(super) group: Option<u32>,
     /// The group is one of VFIO's no-IOMMU groups: no IOMMU stands before it.
-    pub no_iommu: bool,
+    pub(super) no_iommu: bool,
     /// Its number as a VFIO device: `/dev/vfio/devices/vfio<number>`, where the kernel has that
     /// file. `None`: it is not bound to a VFIO driver, or the kernel is older than 6.1.
-    pub device: Option<u32>,
+    pub(super) device: Option<u32>,
 }
 
-/// Reads `<root>/bus/pci/devices/<address>`.
+/// Reads `/sys/bus/pci/devices/<address>`.
 ///
 /// # Errors
 /// [`Error::BadName`]; [`Error::AttributeMissing`] where there is no such function;
 /// [`Error::AttributeUnreadable`]; [`Error::Unexpected`].
-pub(super) fn function(root: &str, address: &str) -> Result<Function, Error> {
+pub(super) fn function(kernel: &Kernel, address: &str) -> Result<Function, Error> {
     check_name(address)?;
-    let folder = Path::join(&[root, "bus/pci/devices", address])?;
-    let folder = match Fd::open(folder.as_c_str(), libc::O_RDONLY | libc::O_DIRECTORY) {
-        Ok(folder) => folder,
+    let folder = Path::join(&["/sys/bus/pci/devices", address])?;
+    match kernel.open(folder.as_c_str(), libc::O_RDONLY | libc::O_DIRECTORY) {
+        Ok(folder) => described(&folder),
         Err(libc::ENOENT) => {
-            return Err(Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" });
+            Err(Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" })
         }
         Err(errno) => {
-            return Err(Error::AttributeUnreadable {
-                name: "/sys/bus/pci/devices/<address>",
-                errno,
-            });
+            Err(Error::AttributeUnreadable { name: "/sys/bus/pci/devices/<address>", errno })
         }
-    };
-    let group = group(&folder)?;
-    let no_iommu = group.is_some() && is_no_iommu(&folder)?;
-    Ok(Function { group, no_iommu, device: device(&folder)? })
+    }
+}
+
+/// The function that this folder describes.
+fn described(folder: &Fd) -> Result<Function, Error> {
+    let group = group(folder)?;
+    let no_iommu = group.is_some() && is_no_iommu(folder)?;
+    Ok(Function { group, no_iommu, device: device(folder)? })
 }
 
 /// The number at the end of the link `iommu_group`.
 fn group(folder: &Fd) -> Result<Option<u32>, Error> {
     let mut link = [0; LINK_BYTES];
-    // SAFETY: the descriptor is open, the name ends with a NUL, and the buffer's own length bounds
-    // what is written.
-    let count = unsafe {
-        libc::readlinkat(
-            folder.raw(),
-            c"iommu_group".as_ptr(),
-            link.as_mut_ptr().cast(),
-            link.len(),
-        )
+    let target = match folder.read_link(c"iommu_group", &mut link) {
+        Ok(target) => target,
+        Err(libc::ENOENT) => return Ok(None),
+        Err(errno) => return Err(Error::AttributeUnreadable { name: GROUP, errno }),
     };
-    let Ok(count) = usize::try_from(count) else {
-        return match Errno::last_raw() {
-            libc::ENOENT => Ok(None),
-            errno => Err(Error::AttributeUnreadable { name: GROUP, errno }),
-        };
-    };
-    let target = link.get(..count).unwrap_or_default();
     let number = target.rsplit(|byte| *byte == b'/').next().and_then(number);
     // A link that fills the buffer may have been cut.
-    let whole = number.filter(|_| count < LINK_BYTES);
-    whole.map(Some).ok_or(Error::Unexpected { name: GROUP, value: count as u64 })
+    let whole = number.filter(|_| target.len() < LINK_BYTES);
+    whole.map(Some).ok_or(Error::Unexpected { name: GROUP, value: target.len() as u64 })
 }
 
 /// A group's `name` is there only where it has one.
@@ -107,29 +89,12 @@ fn device(folder: &Fd) -> Result<Option<u32>, Error> {
         Err(libc::ENOENT) => return Ok(None),
         Err(errno) => return Err(Error::AttributeUnreadable { name: DEVICES, errno }),
     };
-    let mut entries = [0_u8; ENTRIES_BYTES];
-    // SAFETY: the descriptor is open, and the buffer's own length bounds what is written.
-    let count = unsafe {
-        libc::syscall(libc::SYS_getdents64, folder.raw(), entries.as_mut_ptr(), entries.len())
-    };
-    let Ok(count) = usize::try_from(count) else {
-        return Err(Error::AttributeUnreadable { name: DEVICES, errno: Errno::last_raw() });
-    };
-    Ok(names(entries.get(..count).unwrap_or_default())
-        .find_map(|name| number(name.to_bytes().strip_prefix(b"vfio")?)))
-}
-
-/// The names in what getdents64(2) wrote: each record is an inode and an offset of 8 bytes, its own
-/// length of 2, a type of 1, and the name. Every step is one record, so it ends.
-fn names(mut records: &[u8]) -> impl Iterator<Item = &CStr> {
-    const LENGTH: usize = 16;
-    const NAME: usize = 19;
-    core::iter::from_fn(move || {
-        let length = usize::from(u16::from_ne_bytes(*records.get(LENGTH..)?.first_chunk()?));
-        let name = CStr::from_bytes_until_nul(records.get(NAME..length)?).ok()?;
-        records = records.get(length..)?;
-        Some(name)
-    })
+    let mut found = None;
+    dir::each_name(&folder, DEVICES, |name| {
+        found = found.or(name.strip_prefix("vfio").and_then(|name| number(name.as_bytes())));
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// A decimal number, and nothing else.
@@ -148,10 +113,10 @@ fn number(digits: &[u8]) -> Option<u32> {
     reason = "a test that panics has failed, which is its purpose"
 )]
 mod tests {
-    use super::{Error, Function, function};
+    use super::{Error, Fd, Function, Path as FdPath, described, function, libc};
+    use crate::linux::os::RUNNING;
     use std::os::unix::fs::symlink;
     use std::path::{Path, PathBuf};
-    use std::string::String;
     use std::{env, format, fs, process};
 
     const ADDRESS: &str = "0000:00:01.0";
@@ -179,7 +144,8 @@ mod tests {
             group
         }
         fn ask(&self) -> Result<Function, Error> {
-            function(self.0.to_str().unwrap_or_default(), ADDRESS)
+            let path = FdPath::join(&[self.folder().to_str().unwrap()]).unwrap();
+            described(&Fd::open(path.as_c_str(), libc::O_RDONLY | libc::O_DIRECTORY).unwrap())
         }
     }
 
@@ -213,13 +179,12 @@ mod tests {
     #[test]
     fn what_is_no_function_and_what_is_no_group() {
         let sys = Sys::new("nonsense");
-        let root = String::from(sys.0.to_str().unwrap_or_default());
         assert_eq!(
-            function(&root, "0000:00:02.0"),
+            function(&RUNNING, "no such function"),
             Err(Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" })
         );
         for name in ["", "..", "a/b", "nul\0"] {
-            assert!(matches!(function(&root, name), Err(Error::BadName { .. })), "{name}");
+            assert!(matches!(function(&RUNNING, name), Err(Error::BadName { .. })), "{name}");
         }
         sys.group("vfio");
         assert!(matches!(sys.ask(), Err(Error::Unexpected { name: "iommu_group", .. })));

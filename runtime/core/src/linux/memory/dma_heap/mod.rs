@@ -130,7 +130,7 @@ impl DmaHeap {
     /// As [`allocate_for`](DmaHeap::allocate_for).
     #[cfg(feature = "testkit")]
     pub fn allocate_for_from(
-        kernel: Test<dyn SystemCalls>,
+        kernel: Test,
         dev_node: &DevNode,
         name: &str,
         len_bytes: usize,
@@ -177,11 +177,7 @@ impl DmaHeap {
     /// # Errors
     /// As [`allocate`](DmaHeap::allocate). Files that were opened are closed again.
     #[cfg(feature = "testkit")]
-    pub fn allocate_from(
-        kernel: Test<dyn SystemCalls>,
-        name: &str,
-        len_bytes: usize,
-    ) -> Result<Self, Error> {
+    pub fn allocate_from(kernel: Test, name: &str, len_bytes: usize) -> Result<Self, Error> {
         Self::asking(Kernel::Test(kernel), name, len_bytes)
     }
 

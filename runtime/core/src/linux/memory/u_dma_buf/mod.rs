@@ -146,7 +146,7 @@ impl UDmaBuf {
     /// Where it is `translated`, as [`open_translated`](Self::open_translated).
     #[cfg(feature = "testkit")]
     pub unsafe fn open_from(
-        kernel: crate::linux::os::seam::Test<dyn SystemCalls>,
+        kernel: crate::linux::os::seam::Test,
         name: &str,
         granule: Align,
         translated: bool,
