@@ -1,7 +1,8 @@
 //! A machine's files under `/sys`, `/proc` and `/dev`, only read. A file that cannot be read counts
 //! as absent.
 
-use contigo_core::linux::os::fd::{Fd, Path};
+use contigo_core::linux::os::fd::Fd;
+use contigo_core::linux::os::path::Path;
 use contigo_core::linux::os::{dir, sysfs};
 use core::ffi::CStr;
 use nix::libc::{O_DIRECTORY, O_RDONLY};

@@ -20,7 +20,8 @@ use super::abi::{
     self, Alloc, DmaBits, EventFd, Export, Import, Info, Release, SegmentAt, Segments, Step,
     SyncRange, Unmask, WaitFor, code,
 };
-use crate::linux::os::fd::{Fd, Path, check_name};
+use crate::linux::os::fd::Fd;
+use crate::linux::os::path::{Path, check_name};
 use crate::linux::os::{self, Argument, Kernel, SystemCalls, arguments, dir, sysfs};
 use crate::types::Error;
 use core::ffi::c_void;

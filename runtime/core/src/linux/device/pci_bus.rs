@@ -1,7 +1,8 @@
 //! Which PCI functions there are.
 
 use crate::linux::os::dir::each_name;
-use crate::linux::os::fd::{Fd, Path};
+use crate::linux::os::fd::Fd;
+use crate::linux::os::path::Path;
 use crate::linux::os::sysfs;
 use crate::types::Error;
 use core::ffi::CStr;

@@ -62,7 +62,7 @@ fn first(entries: &[u8]) -> Option<(&[u8], &[u8])> {
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::*;
-    use crate::linux::os::fd::Path;
+    use crate::linux::os::path::Path;
     use nix::libc::{O_DIRECTORY, O_RDONLY};
     use std::collections::BTreeSet;
     use std::fs;

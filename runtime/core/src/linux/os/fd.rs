@@ -1,8 +1,5 @@
-//! Paths of bounded length, and the file descriptors that they open.
-//!
-//! `std`'s `CString`, `PathBuf` and `File` allocate or need a type of `std` by name, and this crate
-//! has neither a heap nor `std`. So a path is built in place, and a descriptor is a number that
-//! closes itself.
+//! File descriptors. `std`'s `File` needs a type of `std` by name, which this crate does not have. So
+//! a descriptor is a number that closes itself.
 #![allow(
     unsafe_code,
     reason = "the few system calls on a descriptor; every other file here calls these"
@@ -14,69 +11,6 @@ use core::ffi::{CStr, c_int};
 use core::mem::ManuallyDrop;
 use nix::errno::Errno;
 use nix::libc;
-
-/// The longest name of a device or a heap. A char device's name has 64 bytes with its NUL. So has a
-/// CMA area's (`CMA_MAX_NAME`, Linux `include/linux/cma.h`), which is the name of its heap.
-pub(crate) const NAME_MAX_BYTES: usize = 63;
-
-/// The longest path, with its NUL: `/sys/class/u-dma-buf/` + 63, or a temporary directory's root +
-/// as much, and room to spare.
-const PATH_MAX_BYTES: usize = 256;
-
-/// Refuses what is not the name of one file directly inside a directory.
-///
-/// # Errors
-/// [`Error::BadName`]: empty, longer than [`NAME_MAX_BYTES`], `.`, `..`, or with a `/` or a NUL
-/// inside.
-pub(crate) fn check_name(name: &str) -> Result<(), Error> {
-    let length_fits = (1..=NAME_MAX_BYTES).contains(&name.len());
-    if length_fits
-        && name != "."
-        && name != ".."
-        && !name.bytes().any(|byte| byte == b'/' || byte == 0)
-    {
-        return Ok(());
-    }
-    Err(Error::BadName { len_bytes: name.len(), max_bytes: NAME_MAX_BYTES })
-}
-
-/// A path, built in place.
-#[derive(Debug)]
-pub struct Path {
-    // INVARIANT: ends with the only NUL.
-    bytes: heapless::Vec<u8, PATH_MAX_BYTES>,
-}
-
-impl Path {
-    /// The parts, with a `/` between each two.
-    ///
-    /// # Errors
-    /// [`Error::BadName`] where they do not fit, or hold a NUL.
-    pub fn join(parts: &[&str]) -> Result<Self, Error> {
-        let len_bytes = parts
-            .iter()
-            .fold(parts.len().saturating_sub(1), |sum, part| sum.saturating_add(part.len()));
-        let refused = Error::BadName { len_bytes, max_bytes: PATH_MAX_BYTES - 1 };
-        let mut bytes = heapless::Vec::new();
-        for (index, part) in parts.iter().enumerate() {
-            if part.bytes().any(|byte| byte == 0) {
-                return Err(refused);
-            }
-            if index > 0 {
-                bytes.push(b'/').map_err(|_| refused)?;
-            }
-            bytes.extend_from_slice(part.as_bytes()).map_err(|_| refused)?;
-        }
-        bytes.push(0).map_err(|_| refused)?;
-        Ok(Self { bytes })
-    }
-
-    /// The path as system calls take it.
-    pub fn as_c_str(&self) -> &CStr {
-        // The invariant makes this an Ok; the other arm names no file.
-        CStr::from_bytes_with_nul(&self.bytes).unwrap_or(c"")
-    }
-}
 
 /// An open file descriptor. It owns the descriptor, and closes it when it is dropped.
 #[derive(Debug)]
@@ -214,13 +148,7 @@ impl Fd {
     /// # Errors
     /// The errno of `read(2)`; EIO where fewer come.
     pub(crate) fn read_u32(&self) -> Result<u32, i32> {
-        let mut bytes = [0; 4];
-        // SAFETY: the call writes at most the buffer's 4 bytes.
-        match unsafe { libc::read(self.raw, bytes.as_mut_ptr().cast(), bytes.len()) } {
-            4 => Ok(u32::from_ne_bytes(bytes)),
-            count if count < 0 => Err(Errno::last_raw()),
-            _ => Err(libc::EIO),
-        }
+        self.read_whole().map(u32::from_ne_bytes)
     }
 
     /// A new eventfd, whose reads do not block.
@@ -238,12 +166,17 @@ impl Fd {
     /// # Errors
     /// The errno of `read(2)`; EAGAIN where the count is 0.
     pub(crate) fn take_count(&self) -> Result<u64, i32> {
-        let mut bytes = [0; 8];
-        // SAFETY: the call writes at most the buffer's 8 bytes.
-        match unsafe { libc::read(self.raw, bytes.as_mut_ptr().cast(), bytes.len()) } {
-            8 => Ok(u64::from_ne_bytes(bytes)),
-            count if count < 0 => Err(Errno::last_raw()),
-            _ => Err(libc::EIO),
+        self.read_whole().map(u64::from_ne_bytes)
+    }
+
+    fn read_whole<const N: usize>(&self) -> Result<[u8; N], i32> {
+        let mut bytes = [0; N];
+        // SAFETY: the call writes at most the buffer's bytes, whose number it is given.
+        let count = unsafe { libc::read(self.raw, bytes.as_mut_ptr().cast(), N) };
+        match usize::try_from(count) {
+            Ok(count) if count == N => Ok(bytes),
+            Ok(_) => Err(libc::EIO),
+            Err(_) => Err(Errno::last_raw()),
         }
     }
 
@@ -406,19 +339,5 @@ impl Fd {
     #[must_use]
     pub fn owner<T: core::any::Any>(&self) -> Option<&T> {
         self.owner.as_ref()?.get()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Error, Path};
-
-    #[test]
-    fn a_path_that_does_not_fit_is_refused() {
-        let long = "d".repeat(300);
-        for (root, len_bytes) in [(&*long, 309), ("a\0b", 12)] {
-            let refused = Path::join(&[root, "udmabuf0"]).map(drop);
-            assert_eq!(refused, Err(Error::BadName { len_bytes, max_bytes: 255 }));
-        }
     }
 }

@@ -76,10 +76,10 @@ pub unsafe trait SystemCalls: Send + Sync {
         Fd::eventfd()
     }
 
-    /// ppoll(2) for `POLLIN`, as [`Fd::wait_readable`].
+    /// ppoll(2) for `POLLIN`, at most for `timeout_us`. A signal ends the wait early.
     ///
     /// # Errors
-    /// The errno.
+    /// The errno; EIO where the file reports an error.
     fn wait_readable(&self, file: &Fd, timeout_us: u32) -> Result<bool, i32> {
         file.wait_readable(timeout_us)
     }
@@ -168,7 +168,7 @@ pub(crate) unsafe trait Argument {
 /// Lists which structure is the argument of which ioctl.
 ///
 /// # Safety
-/// As [`Argument`]: the header that the file mirrors says so.
+/// As [`Argument`], by the header that the file mirrors.
 macro_rules! arguments {
     ($($structure:ident: $request:expr),+ $(,)?) => { $(
         // SAFETY: the list's own comment, as `Argument` asks.

@@ -6,6 +6,7 @@ pub mod fd;
 mod kernel;
 pub(crate) mod map;
 pub mod pagemap;
+pub mod path;
 pub(crate) mod pin;
 #[cfg(feature = "testkit")]
 pub mod seam;

@@ -7,7 +7,8 @@ use super::abi::{
 use super::calls;
 use super::iommufd::{IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange};
 use super::iova::{MAX_RANGES, TOO_MANY_RANGES};
-use crate::linux::os::fd::{Fd, Path, check_name};
+use crate::linux::os::fd::Fd;
+use crate::linux::os::path::{Path, check_name};
 use crate::linux::os::{Kernel, SystemCalls, ask};
 use crate::types::Error;
 use core::ffi::c_int;

@@ -1,6 +1,7 @@
 //! A PCI function, as `/sys` describes it: its IOMMU group, and its number as a VFIO device.
 
-use crate::linux::os::fd::{Fd, Path, check_name};
+use crate::linux::os::fd::Fd;
+use crate::linux::os::path::{Path, check_name};
 use crate::linux::os::sysfs::ATTRIBUTE;
 use crate::linux::os::{Kernel, SystemCalls, dir};
 use crate::types::Error;

@@ -10,7 +10,8 @@
 //! Linux `include/uapi/linux/dma-heap.h`, `drivers/dma-buf/dma-heap.c`.
 #![allow(unsafe_code, reason = "an ioctl's structure, and the descriptor that it returns")]
 
-use crate::linux::os::fd::{Fd, Path, check_name};
+use crate::linux::os::fd::Fd;
+use crate::linux::os::path::{Path, check_name};
 use crate::linux::os::{Kernel, SystemCalls, arguments, ask};
 use crate::types::Error;
 use nix::libc;

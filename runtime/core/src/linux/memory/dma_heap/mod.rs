@@ -23,8 +23,9 @@
 mod ioctl;
 
 use crate::linux::dev_node::{DevNode, DmaBuf};
-use crate::linux::os::fd::{self, Fd, check_name};
+use crate::linux::os::fd::{self, Fd};
 use crate::linux::os::pagemap::{self, Block};
+use crate::linux::os::path::check_name;
 #[cfg(feature = "testkit")]
 use crate::linux::os::seam::Test;
 use crate::linux::os::{Kernel, RUNNING, SystemCalls, cache};

@@ -2,7 +2,8 @@
 //! module without ioctls.
 
 use super::ioctl::SyncArgs;
-use crate::linux::os::fd::{Fd, Path};
+use crate::linux::os::fd::Fd;
+use crate::linux::os::path::Path;
 use crate::linux::os::sysfs::{self, retry, text};
 use crate::linux::os::{Kernel, SystemCalls};
 use crate::types::{Direction, Error};
