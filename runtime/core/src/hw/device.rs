@@ -54,6 +54,7 @@ pub unsafe trait Device: Mmio + Wait {
 ///
 /// # Errors
 /// [`Error::Contended`](crate::Error::Contended), or what `act` returns.
+#[inline]
 pub fn locked<R>(device: &impl Device, act: impl FnOnce() -> Result<R>) -> Result<R> {
     let _lock = device.siblings().map(Siblings::lock).transpose()?;
     act()

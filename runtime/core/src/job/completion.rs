@@ -32,26 +32,21 @@ impl Completion {
         Self { slot, bytes: None, status: 0, words: [0; 4], failed: None, last: None }
     }
 
-    /// Refuses an impossible completion. The device was allowed to write `most_bytes`.
+    /// Returns whether it can be true of a job that may write `most_bytes`; `None`: there is no job.
     #[inline]
-    pub(super) const fn verify(
-        &self,
-        device: &'static str,
-        expected: bool,
-        most_bytes: usize,
-    ) -> Result<(), Error> {
-        let bytes = match self.bytes {
-            Some(bytes) => bytes,
-            None => 0,
-        };
-        if expected && bytes <= most_bytes {
-            return Ok(());
-        }
-        let slot = self.slot;
-        Err(if expected {
-            Error::BadCompletion { device, slot, bytes, most_bytes }
-        } else {
-            Error::NoSuchJob { device, slot }
+    pub(super) fn is_possible(&self, most_bytes: Option<usize>) -> bool {
+        most_bytes.is_some_and(|most_bytes| self.bytes.is_none_or(|bytes| bytes <= most_bytes))
+    }
+
+    /// The error for an impossible completion.
+    #[cold]
+    pub(super) fn refusal(&self, device: &'static str, most_bytes: Option<usize>) -> Error {
+        let (slot, bytes) = (self.slot, self.bytes.unwrap_or(0));
+        most_bytes.map_or(Error::NoSuchJob { device, slot }, |most_bytes| Error::BadCompletion {
+            device,
+            slot,
+            bytes,
+            most_bytes,
         })
     }
 }

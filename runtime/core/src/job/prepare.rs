@@ -24,12 +24,13 @@ pub(super) type Slices<const OPERANDS: usize> = Vec<DevSlice, OPERANDS>;
 pub(super) fn prepare<D: Driver, const OPERANDS: usize>(
     driver: &D,
     port: &Port,
+    addr_bits: u32,
     operands: &[Operand],
     slices: &mut Slices<OPERANDS>,
     args: &[u32],
     site: Site,
 ) -> Result<usize, OperandError> {
-    let (specs, addr_bits) = (driver.operands(), driver.addr_bits());
+    let specs = driver.operands();
     if specs.len() != operands.len() {
         let (value, n) = (operands.len() as u64, specs.len() as u64);
         return Err((

@@ -2,7 +2,6 @@
 //! never to memory alone.
 
 use crate::types::{BaseAddr, Bus, DevAddr, Error, PhysAddr};
-use core::ops::RangeInclusive;
 
 /// One bus master's way to memory: Zynq HP0, ZynqMP HPC0, Cyclone V's FPGA-to-SDRAM port, a PCI
 /// Express slot.
@@ -47,30 +46,35 @@ impl Port {
 
     /// As [`dev_addr`](Self::dev_addr), for a master whose address register has only `addr_bits`
     /// bits.
+    #[inline]
     pub(crate) fn dev_addr_within(
         &self,
         base: BaseAddr,
         len_bytes: usize,
         addr_bits: u32,
     ) -> Result<DevAddr, Error> {
-        let reach = self.reach(addr_bits);
+        let (lowest, highest) = self.reach(addr_bits);
         let addr = match base {
             BaseAddr::Phys(PhysAddr(raw)) => raw.checked_add(self.offset),
             BaseAddr::Dev(DevAddr(raw)) => Some(raw),
         };
-        let last = addr.and_then(|first| first.checked_add((len_bytes as u64).saturating_sub(1)));
-        match (addr, last) {
-            (Some(first), Some(last)) if reach.contains(&first) && reach.contains(&last) => {
+        match addr {
+            Some(first)
+                if first >= lowest
+                    && first <= highest
+                    && (len_bytes as u64).saturating_sub(1) <= highest - first =>
+            {
                 Ok(DevAddr(first))
             }
-            _ => Err(Error::Unreachable {
-                port: self.name,
-                addr: addr.unwrap_or(u64::MAX),
-                len_bytes,
-                first: *reach.start(),
-                last: *reach.end(),
-            }),
+            _ => Err(self.unreachable(addr, len_bytes, addr_bits)),
         }
+    }
+
+    #[cold]
+    fn unreachable(&self, addr: Option<u64>, len_bytes: usize, addr_bits: u32) -> Error {
+        let (first, last) = self.reach(addr_bits);
+        let addr = addr.unwrap_or(u64::MAX);
+        Error::Unreachable { port: self.name, addr, len_bytes, first, last }
     }
 
     /// Is the port on a simulated board, which tracks who holds which bytes?
@@ -89,13 +93,12 @@ impl Port {
         addr.0.checked_sub(first)
     }
 
-    /// Bus addresses that the port and a register of `addr_bits` bits both reach.
-    fn reach(&self, addr_bits: u32) -> RangeInclusive<u64> {
-        let highest = match addr_bits.min(self.addr_bits) {
-            0 => 0,
-            bits @ 1..=63 => (1 << bits) - 1,
-            _ => u64::MAX,
-        };
-        self.window.0..=self.window.1.min(highest)
+    /// The first and the last bus address that the port and a register of `addr_bits` bits both
+    /// reach.
+    #[inline]
+    const fn reach(&self, addr_bits: u32) -> (u64, u64) {
+        let bits = if addr_bits < self.addr_bits { addr_bits } else { self.addr_bits };
+        let highest = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+        (self.window.0, if highest < self.window.1 { highest } else { self.window.1 })
     }
 }

@@ -25,11 +25,9 @@ pub(super) enum State {
     MustStop,
 }
 
-/// The result of one poll: the place of a job that ended, or none.
-type Look = Result<Option<(Place, Completion)>, JobError<()>>;
-
 impl<D: Driver> Queue<D> {
     /// Does every check that can refuse a job, then the cache maintenance.
+    #[inline]
     fn ready<const N: usize>(
         &self,
         operands: &[Operand],
@@ -50,7 +48,7 @@ impl<D: Driver> Queue<D> {
         if words.len() > MAX_WORDS {
             return Err((None, argument("the count of argument words", words.len(), 0, MAX_WORDS)));
         }
-        prepare(&self.driver, &self.port, operands, slices, words, site)
+        prepare(&self.driver, &self.port, self.addr_bits, operands, slices, words, site)
     }
 
     /// Moves a job's operands into a place, and gives the job to the driver, or lets it wait if the
@@ -89,7 +87,7 @@ impl<D: Driver> Queue<D> {
         }
         self.counts.pushed += 1;
         // Jobs that wait already were here first.
-        if !self.waiting.is_empty() || self.given.len() >= self.slots_used_at_once() {
+        if !self.waiting.is_empty() || self.given.len() >= self.most_given {
             self.places.keep_words(place, words);
             self.waiting.push(&mut self.places, place);
             return Ok((place, number));
@@ -121,7 +119,9 @@ impl<D: Driver> Queue<D> {
             job.slot = slot;
         }
         self.given.push(&mut self.places, place);
-        self.slots_used |= slot_bit(slot);
+        if !self.in_order {
+            self.slots_used |= slot_bit(slot);
+        }
         let words = words.unwrap_or_else(|| self.places.words(place));
         // If the driver panics, the slot stays in use, and `next` stays at it.
         self.state = State::MustStop;
@@ -164,7 +164,14 @@ impl<D: Driver> Queue<D> {
     /// stopped: the next poll returns the error, and all jobs must be taken back.
     #[inline]
     pub(super) fn feed(&mut self, site: Site) {
-        while self.state == State::AtWork && self.given.len() < self.slots_used_at_once() {
+        if !self.waiting.is_empty() {
+            self.feed_waiting(site);
+        }
+    }
+
+    #[inline(never)]
+    fn feed_waiting(&mut self, site: Site) {
+        while self.state == State::AtWork && self.given.len() < self.most_given {
             let Some(place) = self.waiting.pop(&self.places) else { return };
             if let Err(cause) = self.feed_one(place, site) {
                 let JobError { error, cause, .. } = self.channel_failed(cause, site);
@@ -175,10 +182,9 @@ impl<D: Driver> Queue<D> {
 
     fn feed_one(&mut self, place: Place, site: Site) -> Result<()> {
         let mut slices = Slices::<{ crate::job::MAX_OPERANDS }>::new();
-        let addr_bits = self.driver.addr_bits();
         for (index, operand) in self.places.operands(place).iter().enumerate() {
             // The check of `ready`, which found nothing to refuse. There is room for each.
-            match operand.check(index, &self.port, addr_bits) {
+            match operand.check(index, &self.port, self.addr_bits) {
                 Ok(slice) => _ = slices.push(slice),
                 Err(error) => {
                     self.given.push(&mut self.places, place);
@@ -189,33 +195,39 @@ impl<D: Driver> Queue<D> {
         self.launch(place, &slices, None, site)
     }
 
-    /// The next job's end, and the place where its operands still are.
+    /// The place of the next job that ended, where its operands still are. Its end is written to
+    /// `completion`.
     #[inline]
-    pub(super) fn ended(&mut self, timeout: Duration, site: Site) -> Look {
+    pub(super) fn ended(
+        &mut self,
+        timeout: Duration,
+        completion: &mut Completion,
+        site: Site,
+    ) -> Result<Option<Place>, JobError<()>> {
         if let Err(error) = timeout_us(timeout) {
             return Err(JobError::leaked(error, error));
         }
         self.feed(site);
-        if let Some((error, cause)) = self.late.take() {
+        if self.late.is_some()
+            && let Some((error, cause)) = self.late.take()
+        {
             return Err(JobError::leaked(error, cause));
         }
         if self.given.is_empty() {
             return Ok(None);
         }
-        let completion = match self.look(timeout) {
+        *completion = match self.look(timeout) {
             Ok(Some(completion)) => completion,
             Ok(None) => return Ok(None),
             Err(error) => return Err(self.channel_failed(error, site)),
         };
         let place = self.place_of(completion.slot);
         let most_bytes = place.and_then(|place| self.places.job(place)).map(|job| job.most_bytes);
-        if let Err(error) =
-            completion.verify(self.driver.name(), most_bytes.is_some(), most_bytes.unwrap_or(0))
-        {
+        let Some(place) = place.filter(|_| completion.is_possible(most_bytes)) else {
+            let error = completion.refusal(self.driver.name(), most_bytes);
             return Err(self.channel_failed(error, site));
-        }
+        };
         barrier::after_completion();
-        let Some(place) = place else { return Ok(None) };
         if self.port.is_simulated()
             && let Err(error) = ended(
                 &self.driver,
@@ -238,7 +250,7 @@ impl<D: Driver> Queue<D> {
             Some(_) => self.counts.failed += 1,
             None => self.counts.completed += 1,
         }
-        Ok(Some((place, completion)))
+        Ok(Some(place))
     }
 
     /// Polls the driver once. After a stop it does not wait, and it skips the ends of jobs that
@@ -268,17 +280,7 @@ impl<D: Driver> Queue<D> {
         self.given.iter(&self.places).find(is_of)
     }
 
-    /// How many jobs the driver is given at once.
-    const fn slots_used_at_once(&self) -> usize {
-        // If jobs end out of order, a bit marks each slot that is in use.
-        if self.in_order || self.slots < u64::BITS as usize {
-            self.slots
-        } else {
-            u64::BITS as usize
-        }
-    }
-
-    /// The slot of the next job. The driver has fewer jobs than `slots_used_at_once`.
+    /// The slot of the next job. The driver has fewer jobs than `most_given`.
     const fn next_slot(&self) -> usize {
         if self.in_order { self.next } else { self.slots_used.trailing_ones() as usize }
     }
@@ -308,9 +310,11 @@ impl<D: Driver> Queue<D> {
     /// Removes the job at `place` from its list, and frees its slot.
     #[inline]
     fn leave(&mut self, place: Place) {
-        let slot = self.places.job(place).map_or(usize::MAX, |job| job.slot);
         if self.given.remove(&mut self.places, place) {
-            self.slots_used &= !slot_bit(slot);
+            if !self.in_order {
+                let slot = self.places.job(place).map_or(usize::MAX, |job| job.slot);
+                self.slots_used &= !slot_bit(slot);
+            }
         } else {
             self.waiting.remove(&mut self.places, place);
         }

@@ -48,8 +48,9 @@ impl<D: Driver> Queue<D> {
             Ok((place, _)) => place,
             Err(failed) => return Err(in_array(failed, list)),
         };
-        let failed = match self.ended(timeout, site) {
-            Ok(Some((place, end))) => match self
+        let mut end = Completion::of(0);
+        let failed = match self.ended(timeout, &mut end, site) {
+            Ok(Some(place)) => match self
                 .succeeded(place, &end, site)
                 .and_then(|()| self.out(place, &end, Operand::reclaim))
             {
@@ -190,14 +191,23 @@ impl<D: Driver> Queue<D> {
         if let Err(error) = self.is_count(N) {
             return Err(JobError::leaked(error, error));
         }
-        let (place, completion) = match self.ended(timeout, site) {
-            Ok(Some(ended)) => ended,
+        let mut completion = Completion::of(0);
+        let place = match self.ended(timeout, &mut completion, site) {
+            Ok(Some(place)) => place,
             Ok(None) => return Ok(None),
             Err(JobError { error, cause, .. }) => return Err(JobError::leaked(error, cause)),
         };
-        let ended = out(self, place, &completion).map_err(|error| self.failed_alone(place, error));
-        self.feed(site);
-        ended.map(Some)
+        match out(self, place, &completion) {
+            Ok(done) => {
+                self.feed(site);
+                Ok(Some(done))
+            }
+            Err(error) => {
+                let failed = self.failed_alone(place, error);
+                self.feed(site);
+                Err(failed)
+            }
+        }
     }
 
     /// As [`wait_device`](Self::wait_device), for any number of buffers: each goes from its place
@@ -214,7 +224,8 @@ impl<D: Driver> Queue<D> {
         mut each: impl FnMut(usize, usize, DevBuf),
     ) -> Result<Option<(usize, Completion)>, JobError<()>> {
         let site = Site::here();
-        let Some((place, completion)) = self.ended(timeout, site)? else { return Ok(None) };
+        let mut completion = Completion::of(0);
+        let Some(place) = self.ended(timeout, &mut completion, site)? else { return Ok(None) };
         let tag = self.places.job(place).map_or(0, |job| job.tag);
         self.hand_out(place, |index, operand| each(tag, index, operand.into_dev()));
         self.feed(site);

@@ -90,8 +90,13 @@ pub struct Queue<D: Driver> {
     /// The driver's port, read once: buffers are given back for the port they were checked for.
     port: Port,
     in_order: bool,
+    /// The driver's width of addresses, read once too.
+    addr_bits: u32,
     /// How many slots the driver has.
     slots: usize,
+    /// How many jobs the driver is given at once: if they end out of order, a bit of `slots_used`
+    /// marks each slot that is in use.
+    most_given: usize,
     /// INVARIANT: operands are here while the device may touch them, and are taken out only after
     /// `poll` reported their slot's end, or after `stop`.
     places: Places,
@@ -164,10 +169,13 @@ impl<D: Driver> Queue<D> {
     }
 
     fn over(driver: D, places: Places) -> Self {
+        let (in_order, slots) = (driver.in_order(), driver.depth().max(1));
         let mut queue = Self {
             port: *driver.port(),
-            in_order: driver.in_order(),
-            slots: driver.depth().max(1),
+            in_order,
+            addr_bits: driver.addr_bits(),
+            slots,
+            most_given: if in_order { slots } else { slots.min(u64::BITS as usize) },
             driver,
             places,
             free: List::EMPTY,

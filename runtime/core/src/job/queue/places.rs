@@ -180,10 +180,11 @@ impl Places {
             return false;
         }
         // SAFETY: `from` has `len` operands, and has none of them from here on. The place has room
-        // for as many, and none to drop (`is_here`).
+        // for as many, and none to drop (`is_here`). One by one, because a compiler moves an
+        // operand inline, and a list by a call.
         unsafe {
             from.set_len(0);
-            first.as_ptr().copy_from_nonoverlapping(from.as_ptr(), len);
+            (0..len).for_each(|at| first.add(at).write(from.as_ptr().add(at).read()));
         }
         if let Some(there) = self.job_mut(place) {
             *there = Job { is_here: true, next: there.next, ..job };

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "an owner is reached by a pointer: a last handle frees it")]
 //! The core of every buffer: some bytes of a block, and the owner that gets them back.
 
-use crate::mem::block::{Block, State};
+use crate::mem::block::State;
 use crate::mem::span::Span;
 use crate::mem::{Backend, Holder, Port};
 use crate::types::{Align, Bus, Direction, Error};
@@ -13,10 +13,11 @@ use core::ptr::NonNull;
 ///
 /// # Safety
 /// Each function is called with the pointer that belongs to the table, and with a token that has a
-/// live handle. What `block` returns is used only while that handle lives. `release` ends the
-/// handle.
+/// live handle. What `state` and `backend` return is used only while that handle lives. `release`
+/// ends the handle.
 pub(crate) struct OwnerTable {
-    pub(crate) block: unsafe fn(NonNull<()>) -> NonNull<dyn Block>,
+    pub(crate) state: unsafe fn(NonNull<()>) -> NonNull<State>,
+    pub(crate) backend: unsafe fn(NonNull<()>) -> NonNull<dyn Backend>,
     pub(crate) release: unsafe fn(NonNull<()>, u32),
     pub(crate) share: unsafe fn(NonNull<()>, u32) -> Result<(), Error>,
 }
@@ -59,17 +60,15 @@ impl Chunk {
         Self { owner: self.owner, table: self.table, extent, token: self.token }
     }
 
-    fn block(&self) -> &dyn Block {
-        // SAFETY: this chunk is a handle of the owner's, and what is returned borrows it.
-        unsafe { (self.table.block)(self.owner).as_ref() }
-    }
-
+    #[inline]
     pub(crate) fn state(&self) -> &State {
-        self.block().state()
+        // SAFETY: this chunk is a handle of the owner's, and what is returned borrows it.
+        unsafe { (self.table.state)(self.owner).as_ref() }
     }
 
     pub(crate) fn backend(&self) -> &dyn Backend {
-        self.block().backend()
+        // SAFETY: as in `state`.
+        unsafe { (self.table.backend)(self.owner).as_ref() }
     }
 
     /// Counts one more handle.

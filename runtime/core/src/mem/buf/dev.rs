@@ -275,15 +275,17 @@ impl DevBuf {
 
     /// Cleans `len_bytes` bytes at `offset_bytes` of what was handed over, so that the device sees
     /// them.
+    #[inline]
     pub(super) fn publish(
         &self,
         offset_bytes: usize,
         len_bytes: usize,
         site: Site,
     ) -> Result<(), Error> {
-        if self.coherent {
-            return Ok(());
-        }
+        if self.coherent { Ok(()) } else { self.clean(offset_bytes, len_bytes, site) }
+    }
+
+    fn clean(&self, offset_bytes: usize, len_bytes: usize, site: Site) -> Result<(), Error> {
         let part = self.span.part(Part::of(offset_bytes..offset_bytes + len_bytes))?;
         let what = before_device(part, Direction::ToDevice, self.chunk.extent, self.chunk.line())?;
         self.chunk.state().sync_for_device(self.chunk.backend(), &what, site)
@@ -291,6 +293,7 @@ impl DevBuf {
 
     /// Invalidates the lines of `len_bytes` bytes at `offset_bytes` of what was handed over, so
     /// that the CPU sees what the device wrote there.
+    #[inline]
     pub(super) fn look_again(
         &self,
         offset_bytes: usize,
@@ -298,8 +301,18 @@ impl DevBuf {
         site: Site,
     ) -> Result<(), Error> {
         if self.coherent || len_bytes == 0 {
-            return Ok(());
+            Ok(())
+        } else {
+            self.invalidate_at(offset_bytes, len_bytes, site)
         }
+    }
+
+    fn invalidate_at(
+        &self,
+        offset_bytes: usize,
+        len_bytes: usize,
+        site: Site,
+    ) -> Result<(), Error> {
         let part = self.span.part(Part::of(offset_bytes..offset_bytes + len_bytes))?;
         let what = after_device(part, self.chunk.extent, self.chunk.line())?;
         self.chunk.state().sync_for_cpu(self.chunk.backend(), &what, site)

@@ -10,6 +10,7 @@ use crate::trace::Site;
 use crate::types::{DevAddr, Direction, Error, Refused, barrier};
 use core::fmt;
 use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
 
 /// Memory that a driver shares with its device, beside the operands of its jobs: a PL330's
 /// microcode, a DMA engine's descriptors and the status that it writes into them. It belongs to the
@@ -45,6 +46,8 @@ use core::mem::ManuallyDrop;
 #[must_use = "dropping it leaks its memory"]
 pub struct DriverBuf {
     buf: ManuallyDrop<DevBuf>,
+    /// INVARIANT: `buf.cpu_ptr()`, where the CPU finds the first byte.
+    cpu: NonNull<u8>,
 }
 
 impl DriverBuf {
@@ -71,18 +74,27 @@ impl DriverBuf {
         // SAFETY: the buffer is dropped or comes back only by `release`, whose caller guarantees
         // that the device has stopped.
         let buf = unsafe { buf.hand_over(port, addr_bits, .., Direction::Bidirectional)? };
-        Ok(Self { buf: ManuallyDrop::new(buf) })
+        Ok(Self { cpu: buf.cpu_ptr(), buf: ManuallyDrop::new(buf) })
+    }
+
+    /// Does its port snoop? Then [`read`](Self::read) is no sync, and costs less than a register.
+    #[must_use]
+    #[inline]
+    pub fn is_coherent(&self) -> bool {
+        self.buf.is_coherent()
     }
 
     /// Where the device finds the byte at `offset_bytes`. A plain number: past the end it is no
     /// address of this buffer.
     #[must_use]
+    #[inline]
     pub fn addr_at(&self, offset_bytes: usize) -> DevAddr {
         DevAddr(self.buf.slice().addr.0.wrapping_add(offset_bytes as u64))
     }
 
     /// How many bytes there are.
     #[must_use]
+    #[inline]
     pub fn len_bytes(&self) -> usize {
         self.buf.handed_over_bytes()
     }
@@ -109,12 +121,13 @@ impl DriverBuf {
     ///
     /// # Safety
     /// The device does not fetch these bytes now: it is stopped, or works elsewhere in the buffer.
+    #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn write(&mut self, offset_bytes: usize, words: &[u32]) -> Result<(), Error> {
         self.check(offset_bytes, words.len())?;
         // Something that the last call began may still read them.
         self.buf.settled()?;
-        let to = self.buf.cpu_ptr();
+        let to = self.cpu;
         for (index, word) in words.iter().enumerate() {
             // SAFETY: `check` found the word inside the buffer, which is mapped and writable while
             // this handle is alive, and of which this is the only handle: no reference to it
@@ -144,12 +157,13 @@ impl DriverBuf {
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::Misaligned`], or the error of the backend's sync: nothing
     /// was read.
+    #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn read(&mut self, offset_bytes: usize, words: &mut [u32]) -> Result<(), Error> {
         self.check(offset_bytes, words.len())?;
         barrier::after_completion();
         self.buf.look_again(offset_bytes, 4 * words.len(), Site::here())?;
-        let from = self.buf.cpu_ptr();
+        let from = self.cpu;
         for (index, word) in words.iter_mut().enumerate() {
             // SAFETY: as in `write`. The device may write it meanwhile: no reference to it exists,
             // and one aligned volatile load of a word returns its value from before or after that.
@@ -161,19 +175,24 @@ impl DriverBuf {
     }
 
     /// Do `words` words fit at `offset_bytes`?
+    #[inline]
     fn check(&self, offset_bytes: usize, words: usize) -> Result<(), Error> {
+        let len_bytes = self.len_bytes();
+        let fits = offset_bytes <= len_bytes && words <= (len_bytes - offset_bytes) / 4;
+        if fits && offset_bytes.is_multiple_of(4) {
+            return Ok(());
+        }
+        Err(Self::refusal(offset_bytes, words, len_bytes))
+    }
+
+    #[cold]
+    fn refusal(offset_bytes: usize, words: usize, len_bytes: usize) -> Error {
         let end = offset_bytes.saturating_add(words.saturating_mul(4));
-        if end > self.len_bytes() {
-            return Err(Error::OutOfRange {
-                start: offset_bytes,
-                end,
-                len_bytes: self.len_bytes(),
-            });
+        if end > len_bytes {
+            Error::OutOfRange { start: offset_bytes, end, len_bytes }
+        } else {
+            Error::Misaligned { addr: offset_bytes as u64, align_bytes: 4 }
         }
-        if !offset_bytes.is_multiple_of(4) {
-            return Err(Error::Misaligned { addr: offset_bytes as u64, align_bytes: 4 });
-        }
-        Ok(())
     }
 
     /// The buffer, for its next owner.
@@ -194,6 +213,11 @@ impl DriverBuf {
         unsafe { self.release() }.reclaim()
     }
 }
+
+// SAFETY: `cpu` points to the bytes of `buf`, which is `Send`, and moves with it.
+unsafe impl Send for DriverBuf {}
+// SAFETY: a shared reference reads no byte through `cpu`.
+unsafe impl Sync for DriverBuf {}
 
 impl fmt::Debug for DriverBuf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

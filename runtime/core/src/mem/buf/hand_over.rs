@@ -18,7 +18,7 @@ use crate::types::{DevAddr, Direction, Error, Refused, barrier};
 use core::ops::RangeBounds;
 
 /// Checks `span` of a chunk against a port, and returns where the device will find it.
-#[inline]
+#[inline(always)]
 pub(super) fn check(
     chunk: &Chunk,
     span: Span,
@@ -42,20 +42,26 @@ pub(super) fn check(
         _ => {}
     }
     if !port.coherent {
-        match mapping.scope {
-            SyncScope::Coherent => {
-                return Err(Error::CoherencyMismatch { port: port.name, memory_coherent: true });
-            }
-            SyncScope::None { install } => {
-                return Err(Error::CannotSync { port: port.name, install });
-            }
-            SyncScope::Whole => state.shared_with_others(chunk.extent).map_or(Ok(()), Err)?,
-            SyncScope::Range { .. } => {}
-        }
-        before_device(span, direction, chunk.extent, state.line)?;
+        check_caches(chunk, span, direction, port)?;
     }
     let addr = port.dev_addr_within(mapping.base.plus(span.start), span.len, addr_bits)?;
     Ok(DevSlice { addr, offset_bytes: 0, len_bytes: span.len })
+}
+
+/// Checks whether the caches can be maintained for a port that does not snoop.
+fn check_caches(chunk: &Chunk, span: Span, direction: Direction, port: &Port) -> Result<(), Error> {
+    let state = chunk.state();
+    match state.mapping.scope {
+        SyncScope::Coherent => {
+            return Err(Error::CoherencyMismatch { port: port.name, memory_coherent: true });
+        }
+        SyncScope::None { install } => {
+            return Err(Error::CannotSync { port: port.name, install });
+        }
+        SyncScope::Whole => state.shared_with_others(chunk.extent).map_or(Ok(()), Err)?,
+        SyncScope::Range { .. } => {}
+    }
+    before_device(span, direction, chunk.extent, state.line).map(|_| ())
 }
 
 /// The cache maintenance before a device uses `span` of a chunk that belonged to the CPU. `check`

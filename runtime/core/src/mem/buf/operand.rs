@@ -160,6 +160,7 @@ impl Operand {
         if port.coherent && self.buf.is_unsent() { Ok(()) } else { self.maintain(port, site) }
     }
 
+    #[inline(never)]
     fn maintain(&self, port: &Port, site: Site) -> Result<(), Error> {
         if self.buf.is_unsent() {
             hand_over::prepare(self.chunk(), self.asked, self.direction(), port, site)

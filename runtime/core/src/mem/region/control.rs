@@ -103,7 +103,7 @@ pub(super) struct Control {
     pub(super) hot: Hot,
     pub(super) state: State,
     pub(super) limits: Limits,
-    backend: NonNull<dyn Backend>,
+    pub(super) backend: NonNull<dyn Backend>,
     memory: ManuallyDrop<Memory>,
     /// The blocks that were dropped while another thread had the lock (`returned.rs`). On lines of
     /// their own.
@@ -147,7 +147,11 @@ impl Block for Control {
 
 /// The owner of a buffer of `alloc`, for its chunk: the region's control block itself.
 const BLOCKS: &OwnerTable = &OwnerTable {
-    block: |owner| owner.cast::<Control>(),
+    // SAFETY: `Control::buffer` made the pointer, and a block with a handle has a unit of the
+    // count, which keeps the control block.
+    state: |owner| unsafe { Control::state_of(owner.cast()) },
+    // SAFETY: as above.
+    backend: |owner| unsafe { owner.cast::<Control>().as_ref().backend },
     // SAFETY: `Control::buffer` made the pointer. The handle is gone, and its share of the unit
     // passes to the function.
     release: |owner, token| unsafe { Control::release(owner.cast(), token) },
@@ -220,6 +224,15 @@ impl Control {
             });
             this
         }
+    }
+
+    /// The facts of the mapping.
+    ///
+    /// # Safety
+    /// A unit of the count keeps the control block.
+    pub(super) unsafe fn state_of(this: NonNull<Self>) -> NonNull<State> {
+        // SAFETY: the caller's promise.
+        NonNull::from(unsafe { &(*this.as_ptr()).state })
     }
 
     /// Adds a unit to the count, for a caller who has one.

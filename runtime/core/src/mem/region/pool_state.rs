@@ -83,8 +83,10 @@ const _: () = assert!(
 /// the compiler sees beside its take is no indirect call.
 const SLOTS: &OwnerTable = &OwnerTable {
     // SAFETY: `PoolState::take` made the pointer; a slot that is out keeps the pool's control
-    // block.
-    block: |owner| unsafe { owner.cast::<PoolState>().as_ref() }.control,
+    // block, and that the region's.
+    state: |owner| unsafe { Control::state_of(owner.cast::<PoolState>().as_ref().control) },
+    // SAFETY: as above.
+    backend: |owner| unsafe { owner.cast::<PoolState>().as_ref().control.as_ref().backend },
     // SAFETY: as above; the handle is gone.
     release: |owner, token| unsafe { PoolState::release(owner.cast(), token) },
     share: |owner, token| {
