@@ -70,15 +70,21 @@ impl Ring {
         self.len
     }
 
+    /// Does the device's port snoop, so that [`read`](Self::read) is no sync?
+    #[inline]
+    pub(super) fn is_coherent(&self) -> bool {
+        self.memory.as_ref().is_some_and(DriverBuf::is_coherent)
+    }
+
     /// The bus address of descriptor `index`. For an `index` out of range, the result is not an
     /// address in this memory.
+    #[inline]
     pub(super) fn addr(&self, index: usize) -> u64 {
-        self.memory
-            .as_ref()
-            .map_or(u64::MAX, |memory| memory.addr_at(index.saturating_mul(self.stride)).0)
+        self.memory.as_ref().map_or(u64::MAX, |memory| memory.addr_at(index * self.stride).0)
     }
 
     /// The descriptor `steps` after `index`; `steps` is at most [`len`](Self::len).
+    #[inline]
     pub(super) const fn after(&self, index: usize, steps: usize) -> usize {
         let next = index + steps;
         if next >= self.len { next - self.len } else { next }
@@ -123,6 +129,7 @@ impl Ring {
     /// # Safety
     /// The device does not fetch this descriptor during the write. A status in it that has not been
     /// read is lost.
+    #[inline]
     pub(super) unsafe fn write(
         &mut self,
         index: usize,
@@ -131,7 +138,7 @@ impl Ring {
     ) -> Result<()> {
         let Some(memory) = &mut self.memory else { return Err(Error::Busy) };
         // SAFETY: the caller's promise: the descriptor's lines are its own.
-        unsafe { memory.write(index.saturating_mul(self.stride).saturating_add(at_bytes), words) }
+        unsafe { memory.write(index * self.stride + at_bytes, words) }
     }
 
     /// Clears each descriptor, and writes `done` at its byte `at_bytes`, which marks it complete. A
@@ -158,9 +165,10 @@ impl Ring {
     ///
     /// # Errors
     /// As [`DriverBuf::read`].
+    #[inline]
     pub(super) fn read(&mut self, index: usize, at_bytes: usize, words: &mut [u32]) -> Result<()> {
         let Some(memory) = &mut self.memory else { return Err(Error::Busy) };
-        memory.read(index.saturating_mul(self.stride).saturating_add(at_bytes), words)
+        memory.read(index * self.stride + at_bytes, words)
     }
 
     /// Returns the memory to its pool.

@@ -11,7 +11,7 @@ use contigo_core::hw::{self, Device};
 use contigo_core::job::{Completion, Driver, OperandSpec, StopProgram, exactly};
 use contigo_core::mem::{CpuBuf, DevSlice};
 use contigo_core::types::platform::forward_as_fd;
-use contigo_core::types::{Error, Result};
+use contigo_core::types::{Error, MAX_TIMEOUT, Result};
 use core::time::Duration;
 
 /// The driver of one channel. It owns its descriptors' memory, and may share its core with a
@@ -147,6 +147,26 @@ impl<D: Device> AxiDmaChannel<D> {
         if !self.lane.runs {
             return self.lane.look_stopped();
         }
+        let side = self.lane.side;
+        if timeout <= MAX_TIMEOUT {
+            match self.lane.look_first(&side.at(&self.device)) {
+                // True even after a reset (`believed`).
+                Ok(Some(end)) => {
+                    if self.lane.in_flight == 0 {
+                        set_busy(&self.device, side, false);
+                    }
+                    return Ok(Some(end));
+                }
+                Ok(None) => {}
+                Err(error) => return self.believed(Err(self.or_siblings(error))),
+            }
+        }
+        self.wait_for_registers(timeout)
+    }
+
+    /// As `wait`, for a running channel whose descriptors showed nothing, or were not polled.
+    #[inline(never)]
+    fn wait_for_registers(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         let side = self.lane.side;
         let (lane, mut found) = (&mut self.lane, Ok(None));
         let (step_us, mut ended, mut left) = (lane.step_us(), false, timeout);

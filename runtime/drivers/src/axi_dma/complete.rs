@@ -14,8 +14,8 @@ const QUIET_LOOKS: u32 = 256;
 
 /// The next descriptor of a job.
 enum Next {
-    /// It is done, and with it the job.
-    Job(Completion),
+    /// It is done, with this status, and with it the job.
+    Job(u32),
     /// It is done, and there are more.
     Descriptor,
     Open,
@@ -81,40 +81,71 @@ impl Lane {
         let ended = status & regs::TOLD != 0;
         self.quiet = if ended { 0 } else { self.quiet + 1 };
         // The registers first: each poll of a descriptor is a sync.
-        if !ended && self.quiet < QUIET_LOOKS && self.is_under_way(regs::CURDESC_LOW.read(at)) {
-            self.tail.goes_on();
-            return Ok(None);
+        if regs::is_idle(status) {
+            self.known = self.given;
+        } else if !ended && self.quiet < QUIET_LOOKS {
+            let current = self.steps_to(regs::CURDESC_LOW.read(at));
+            if current.is_some_and(|steps| self.is_under_way(steps)) {
+                self.tail.goes_on();
+                return Ok(None);
+            }
+            self.known = current.unwrap_or(0);
         }
         self.quiet = 0;
         self.look_at_memory(at, status)
     }
 
+    /// Polls the oldest job's descriptors before any register, if registers showed that they are
+    /// done, or if that costs less.
+    #[inline]
+    pub(super) fn look_first(&mut self, at: &impl Mmio) -> Result<Option<Completion>> {
+        if self.known == 0 && !self.is_coherent() {
+            return Ok(None);
+        }
+        self.look_at_memory(at, 0)
+    }
+
     /// Polls the oldest job's descriptors, if registers say they may be done. `status`: DMASR.
+    #[inline(always)]
     pub(super) fn look_at_memory(
         &mut self,
         at: &impl Mmio,
         status: u32,
     ) -> Result<Option<Completion>> {
-        let found = self.look_for_end(at, status)?;
-        // After an end that was found, the next poll reports an error.
-        let resumed = self.resume(at);
-        if found.is_none() { resumed.map(|()| None) } else { Ok(found) }
-    }
-
-    fn look_for_end(&mut self, at: &impl Mmio, status: u32) -> Result<Option<Completion>> {
         loop {
             match self.next_done()? {
-                Next::Job(end) => return Ok(Some(end)),
-                Next::Descriptor => {}
-                // Perhaps after the channel's status was read.
-                Next::Failed => return Err(self.fault(at, regs::DMASR.read(at))),
-                // The packets before the error were reported.
-                Next::Open if status & (regs::HALTED | regs::ERRORS) != 0 => {
-                    return Err(self.fault(at, status));
+                Next::Job(ended) => {
+                    let end = self.take_end(ended);
+                    if self.may_pause() {
+                        // The next poll reports an error.
+                        let _ = self.resume(at);
+                    }
+                    return Ok(Some(end));
                 }
-                // CURDESC moved on before the status was written.
-                Next::Open => return Ok(None),
+                Next::Descriptor => {}
+                found => {
+                    if let Some(error) = self.no_end(at, status, &found) {
+                        return Err(error);
+                    }
+                    self.known = 0;
+                    if self.may_pause() {
+                        self.resume(at)?;
+                    }
+                    return Ok(None);
+                }
             }
+        }
+    }
+
+    /// Why the channel cannot go on, if the next descriptor shows no end.
+    fn no_end(&mut self, at: &impl Mmio, status: u32, found: &Next) -> Option<Error> {
+        match found {
+            // Perhaps after the channel's status was read.
+            Next::Failed => Some(self.fault(at, regs::DMASR.read(at))),
+            // The packets before the error were reported.
+            _ if status & (regs::HALTED | regs::ERRORS) != 0 => Some(self.fault(at, status)),
+            // CURDESC moved on before the status was written.
+            _ => None,
         }
     }
 
@@ -126,7 +157,7 @@ impl Lane {
         }
         while self.in_flight > 0 {
             match self.next_done() {
-                Ok(Next::Job(end)) => return Ok(Some(end)),
+                Ok(Next::Job(ended)) => return Ok(Some(self.take_end(ended))),
                 Ok(Next::Descriptor) => {}
                 // A fault was reported before the stop.
                 Err(_) | Ok(Next::Failed | Next::Open) => self.in_flight = 0,
@@ -135,17 +166,22 @@ impl Lane {
         Ok(None)
     }
 
-    /// Returns whether CURDESC is a descriptor whose end the oldest job waits for.
-    fn is_under_way(&self, current: u32) -> bool {
-        let Some(ring) = &self.ring else { return false };
-        let is_at = |piece| low(ring.addr(ring.after(self.first, piece))) == current;
+    /// How many descriptors lie between the oldest job's first and the one that CURDESC names.
+    fn steps_to(&self, current: u32) -> Option<usize> {
+        let ring = self.ring.as_ref()?;
+        (0..self.given).find(|&steps| low(ring.addr(ring.after(self.first, steps))) == current)
+    }
+
+    /// Returns whether the oldest job waits for the end of the descriptor `steps` after its first.
+    fn is_under_way(&self, steps: usize) -> bool {
         match self.side {
-            Side::Mm2s => (0..self.pieces()).any(is_at),
-            Side::S2mm => is_at(self.done),
+            Side::Mm2s => steps < self.pieces(),
+            Side::S2mm => steps == self.done,
         }
     }
 
     /// The oldest job's next descriptor: of a packet that is sent, only the last one counts.
+    #[inline]
     fn next_done(&mut self) -> Result<Next> {
         let pieces = self.pieces();
         if self.side == Side::Mm2s {
@@ -156,66 +192,74 @@ impl Lane {
         self.looks += 1;
         ring.read(ring.after(self.first, self.done), regs::CONTROL_AT, &mut words)?;
         let [control, status] = words;
-        if status & regs::FAILED != 0 {
-            return Ok(Next::Failed);
-        }
-        if status & regs::COMPLETE == 0 {
-            return Ok(Next::Open);
+        if status & (regs::FAILED | regs::COMPLETE) != regs::COMPLETE {
+            return Ok(if status & regs::FAILED != 0 { Next::Failed } else { Next::Open });
         }
         if self.done == 0 {
             self.began = status & regs::FIRST;
         }
-        let bytes = (status & regs::BYTES_MASK) as usize;
-        let is_last_piece = self.done + 1 == pieces;
-        let (over, end) = match self.side {
-            // Its count is the control's length, even if the core sent less.
-            Side::Mm2s => (is_last_piece, Completion::of(self.oldest)),
-            Side::S2mm => {
-                if status & regs::LAST != 0 && !is_last_piece {
-                    return Err(regs::early_end(status));
-                }
-                // Without a packet's end the whole buffer was filled, and never more. A core with a
-                // narrower length register filled less, and the next bytes went elsewhere.
-                let room = (control & regs::BYTES_MASK) as usize;
-                if bytes != room && (bytes > room || status & regs::LAST == 0) {
-                    return Err(self.cut_length(control, status));
-                }
-                self.bytes += bytes;
-                (
-                    is_last_piece,
-                    Completion {
-                        bytes: Some(self.bytes),
-                        last: Some(status & regs::LAST != 0),
-                        ..Completion::of(self.oldest)
-                    },
-                )
+        let (is_last_piece, is_end) = (self.done + 1 == pieces, status & regs::LAST != 0);
+        if self.side == Side::S2mm {
+            let bytes = (status & regs::BYTES_MASK) as usize;
+            // Without a packet's end the whole buffer was filled, and never more. A core with a
+            // narrower length register filled less, and the next bytes went elsewhere.
+            let room = (control & regs::BYTES_MASK) as usize;
+            if is_end && !is_last_piece || bytes != room && (bytes > room || !is_end) {
+                return Err(self.wrong_end(control, status, is_last_piece));
             }
-        };
-        if !over {
+            self.bytes += bytes;
+        }
+        if !is_last_piece {
             self.done += 1;
             return Ok(Next::Descriptor);
         }
+        Ok(Next::Job(status))
+    }
+
+    /// The end of the oldest job, whose last descriptor has this status.
+    #[inline]
+    fn take_end(&mut self, status: u32) -> Completion {
+        let (receives, is_end) = (self.side == Side::S2mm, status & regs::LAST != 0);
         let end = Completion {
+            slot: self.oldest,
+            // What is sent has the control's length as its count, even if the core sent less.
+            bytes: receives.then_some(self.bytes),
             status: status & !regs::FIRST | self.began,
-            words: self.words(status & regs::LAST != 0),
-            ..end
+            words: self.words(is_end),
+            failed: None,
+            last: receives.then_some(is_end),
         };
-        let Some(ring) = &self.ring else { return Ok(Next::Open) };
-        self.first = ring.after(self.first, pieces);
+        let pieces = self.pieces();
+        if let Some(ring) = &self.ring {
+            self.first = ring.after(self.first, pieces);
+        }
         self.given = self.given.saturating_sub(pieces);
+        self.known = self.known.saturating_sub(pieces);
         self.tail.moves();
         (self.done, self.bytes, self.began) = (0, 0, 0);
         self.oldest = if self.oldest + 1 >= self.depth { 0 } else { self.oldest + 1 };
         self.in_flight -= 1;
-        Ok(Next::Job(end))
+        end
+    }
+
+    /// The error of a received descriptor whose count cannot be.
+    #[cold]
+    fn wrong_end(&self, control: u32, status: u32, is_last_piece: bool) -> Error {
+        if status & regs::LAST != 0 && !is_last_piece {
+            regs::early_end(status)
+        } else {
+            self.cut_length(control, status)
+        }
     }
 
     /// How many descriptors the oldest job has.
+    #[inline]
     fn pieces(&self) -> usize {
         self.counts.get(self.oldest).map_or(1, |&count| usize::from(count).max(1))
     }
 
     /// The completion's words for an end whose last byte is a packet's, or is not.
+    #[inline]
     fn words(&mut self, last: bool) -> [u32; 4] {
         self.open = matches!(self.side, Side::S2mm) && !last;
         [if core::mem::take(&mut self.torn) { MAYBE_TORN } else { 0 }, 0, 0, 0]
@@ -223,6 +267,7 @@ impl Lane {
 
     /// The error in DMASR. Its descriptor is the first one with an error bit, or else CURDESC's: an
     /// error in a fetch.
+    #[cold]
     fn fault(&mut self, at: &impl Mmio, status: u32) -> Error {
         let Some(ring) = &mut self.ring else {
             return regs::decode(self.side, status, Some(self.addr.0), None);

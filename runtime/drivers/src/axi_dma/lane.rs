@@ -53,6 +53,9 @@ pub(super) struct Lane {
     pub(super) first: usize,
     /// How many descriptors, from `first` on, were written for jobs that were not reported.
     pub(super) given: usize,
+    /// How many descriptors, from `first` on, registers showed to be done. A hint: their status may
+    /// be late.
+    pub(super) known: usize,
     /// How TAILDESC was last written.
     pub(super) tail: Tail,
     /// Of the oldest job: how many descriptors are done, with how many bytes, and RXSOF.
@@ -100,6 +103,7 @@ impl Lane {
             head: 0,
             first: 0,
             given: 0,
+            known: 0,
             tail: Tail::default(),
             done: 0,
             bytes: 0,
@@ -122,6 +126,7 @@ impl Lane {
     /// # Safety
     /// As [`Driver::submit`](contigo_core::Driver::submit), and no other code resets the core
     /// meanwhile.
+    #[inline]
     pub(super) unsafe fn submit(
         &mut self,
         at: &(impl Mmio + Wait),
@@ -129,11 +134,7 @@ impl Lane {
         operand: &DevSlice,
     ) -> Result<()> {
         if !self.runs {
-            self.forget()?;
-            self.torn |= self.cut || self.open;
-            (self.cut, self.open) = (false, false);
-            (self.oldest, self.in_flight, self.ended, self.seen) = (slot, 0, None, Seen::Nothing);
-            (self.head, self.first, self.done, self.bytes, self.began) = (0, 0, 0, 0, 0);
+            self.begin(slot)?;
         }
         self.quiet = 0;
         match self.ring {
@@ -146,6 +147,18 @@ impl Lane {
             self.seen = Seen::Nothing;
         }
         self.in_flight += 1;
+        Ok(())
+    }
+
+    /// Begins anew, with the job of `slot`.
+    #[cold]
+    fn begin(&mut self, slot: usize) -> Result<()> {
+        self.forget()?;
+        self.torn |= self.cut || self.open;
+        (self.cut, self.open) = (false, false);
+        (self.oldest, self.in_flight, self.ended, self.seen) = (slot, 0, None, Seen::Nothing);
+        (self.head, self.first, self.known) = (0, 0, 0);
+        (self.done, self.bytes, self.began) = (0, 0, 0);
         Ok(())
     }
 
@@ -164,6 +177,7 @@ impl Lane {
 
     /// # Safety
     /// As [`submit`](Self::submit).
+    #[inline(never)]
     unsafe fn submit_registers(
         &mut self,
         at: &(impl Mmio + Wait),
@@ -228,30 +242,33 @@ impl Lane {
 
     /// # Safety
     /// As [`submit`](Self::submit).
+    #[inline]
     unsafe fn submit_descriptors(
         &mut self,
         at: &(impl Mmio + Wait),
         slot: usize,
         operand: &DevSlice,
     ) -> Result<()> {
+        let is_dry = self.runs && self.side == Side::S2mm && self.is_dry(at);
         let Some(ring) = &mut self.ring else { return Ok(()) };
         let pieces = self.config.pieces(operand.len_bytes);
-        let (begins, mut last) = (ring.addr(self.head), self.head);
+        let most_bytes = if pieces == 1 { operand.len_bytes } else { self.config.piece() };
+        let (begins, mut last) = (self.head, self.head);
         for piece in 0..pieces {
-            let from = piece * self.config.piece();
-            let len_bytes =
-                if piece + 1 == pieces { operand.len_bytes - from } else { self.config.piece() };
+            let from = piece * most_bytes;
+            let is_last = piece + 1 == pieces;
+            let len_bytes = if is_last { operand.len_bytes - from } else { most_bytes };
             let flags = match self.side {
                 Side::S2mm => 0,
                 Side::Mm2s => {
                     (if piece == 0 { regs::TX_FIRST } else { 0 })
-                        | if piece + 1 == pieces { regs::TX_LAST } else { 0 }
+                        | if is_last { regs::TX_LAST } else { 0 }
                 }
             };
-            last = ring.after(self.head, piece);
-            let control = u32::try_from(len_bytes).unwrap_or(0) & regs::BYTES_MASK | flags;
+            (last, self.head) = (self.head, ring.after(self.head, 1));
+            let control = low(len_bytes as u64) & regs::BYTES_MASK | flags;
             let words = regs::descriptor(
-                ring.addr(ring.after(last, 1)),
+                ring.addr(self.head),
                 DevAddr(operand.addr.0 + from as u64),
                 control,
             );
@@ -262,7 +279,6 @@ impl Lane {
             // halted.
             unsafe { ring.write(last, 0, &words)? };
         }
-        self.head = ring.after(last, 1);
         let tail = ring.addr(last);
         if let Some(count) = self.counts.get_mut(slot) {
             *count = u16::try_from(pieces).unwrap_or(u16::MAX);
@@ -271,24 +287,46 @@ impl Lane {
             // SAFETY: the channel is halted. The descriptors from here to the tail name operands
             // that were handed over.
             unsafe {
-                regs::CURDESC.write(at, DevAddr(begins));
+                regs::CURDESC.write(at, DevAddr(ring.addr(begins)));
                 self.start(at)?;
             }
-        } else if self.side == Side::S2mm {
-            self.underruns += u64::from(self.is_dry(at));
         }
+        self.underruns += u64::from(is_dry);
         // SAFETY: as above.
         unsafe { self.write_tail(at, tail) };
         Ok(())
     }
 
+    /// Does a poll of a descriptor cost less than one of a register, because the port snoops?
+    #[inline]
+    pub(super) fn is_coherent(&self) -> bool {
+        self.ring.as_ref().is_some_and(Ring::is_coherent)
+    }
+
+    /// Returns whether the descriptor that was written last is done.
+    #[inline]
+    fn is_tail_done(&mut self) -> Result<bool> {
+        let Some(ring) = &mut self.ring else { return Ok(false) };
+        let (last, mut status) = (ring.after(self.head, ring.len() - 1), [0]);
+        self.looks += 1;
+        ring.read(last, regs::STATUS_AT, &mut status)?;
+        Ok(status[0] & regs::COMPLETE != 0)
+    }
+
     /// Returns whether a running channel has no descriptor left. It may have used the last one
-    /// since a poll, so it is read here unless a poll showed that, and the next poll saves one
-    /// read. An Idle right after the last job's doorbell is not believed: the core reports it late.
+    /// since a poll. So that one is polled, on a port that snoops. On others DMASR is read here
+    /// unless a poll showed that, and the next poll saves one read. An Idle right after the last
+    /// job's doorbell is not believed: the core reports it late.
+    #[inline]
     fn is_dry(&mut self, at: &impl Mmio) -> bool {
         let before = core::mem::take(&mut self.seen);
         if matches!(before, Seen::Looked { idle: true }) || self.in_flight == 0 {
             return true;
+        }
+        if self.is_coherent() {
+            // Its status is written before the channel is idle, and a descriptor that comes between
+            // is in time.
+            return self.is_tail_done().unwrap_or(false) && regs::is_idle(regs::DMASR.read(at));
         }
         let status = regs::DMASR.read(at);
         if status & regs::TOLD != 0 {
@@ -301,6 +339,7 @@ impl Lane {
     ///
     /// # Safety
     /// In scatter-gather mode CURDESC is a descriptor of the driver's.
+    #[cold]
     unsafe fn start(&mut self, at: &(impl Mmio + Wait)) -> Result<()> {
         // From here on it must be stopped, whatever happens.
         self.runs = true;
@@ -320,6 +359,7 @@ impl Lane {
     ///
     /// # Safety
     /// The descriptors up to it name operands that were handed over.
+    #[inline]
     unsafe fn write_tail(&mut self, at: &impl Mmio, tail: u64) {
         let is_wide = self.config.address_bits > 32;
         // SAFETY: the caller's promise. The core pauses if it has no jobs.
@@ -331,9 +371,11 @@ impl Lane {
         }
     }
 
-    /// Rings the doorbell if the core pauses before the oldest job.
+    /// Rings the doorbell if the core, which [may pause](Self::may_pause), does so before the oldest
+    /// job.
+    #[cold]
     pub(super) fn resume(&mut self, at: &impl Mmio) -> Result<()> {
-        if !self.may_pause() || !regs::is_idle(regs::DMASR.read(at)) {
+        if !regs::is_idle(regs::DMASR.read(at)) {
             return Ok(());
         }
         let Some(ring) = &mut self.ring else { return Ok(()) };
@@ -353,7 +395,9 @@ impl Lane {
         Ok(())
     }
 
-    const fn may_pause(&self) -> bool {
+    /// Returns whether the core may pause with jobs left.
+    #[inline]
+    pub(super) const fn may_pause(&self) -> bool {
         self.tail.may_pause() && self.in_flight > 0 && self.runs
     }
 
@@ -375,10 +419,14 @@ impl Lane {
     }
 
     /// Returns whether a job may be under way. The core reports Idle late after a doorbell: it
-    /// counts after a poll that came after the last doorbell.
-    pub(super) fn may_be_busy(&self, at: &impl Mmio) -> bool {
-        self.is_busy(at)
-            || self.runs && self.in_flight > 0 && !matches!(self.seen, Seen::Looked { .. })
+    /// counts after a poll that came after the last doorbell, or if the last descriptor is done.
+    pub(super) fn may_be_busy(&mut self, at: &impl Mmio) -> bool {
+        if self.is_busy(at) {
+            return true;
+        }
+        let is_sure = matches!(self.seen, Seen::Looked { .. })
+            || self.is_coherent() && self.is_tail_done().unwrap_or(false);
+        self.runs && self.in_flight > 0 && !is_sure
     }
 
     /// The channel has stopped.

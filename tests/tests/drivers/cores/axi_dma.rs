@@ -72,3 +72,28 @@ fn pair<D: Device>(
         Queue::new(channel, 4).unwrap()
     })
 }
+
+#[test]
+fn ends_of_a_burst_are_read_from_descriptors() {
+    for (port, most_reads) in
+        [(SimBoard::port as fn(&SimBoard) -> Port, 1), (SimBoard::coherent_port, 0)]
+    {
+        let (board, region, pool) = bench(11, 4, 256);
+        let model = AxiDmaModel::new(receiver(256, WITH_SG));
+        let device = SimDevice::with_model(&board, port(&board), model);
+        let mut queue = alone(&device, &region, Side::S2mm, AxiDmaConfig::default());
+        for _ in 0..4 {
+            queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
+        }
+        device.run_for(100).unwrap();
+        let before = device.accesses().reads;
+        for job in 0..4 {
+            let done = queue.wait::<1>(Duration::ZERO).unwrap().unwrap();
+            assert_eq!((done.job, done.bytes), (job, Some(256)));
+        }
+        assert_eq!(device.accesses().reads - before, most_reads, "{}", port(&board).name);
+        // A poll that finds nothing reads a register, and so the next one's end is found.
+        queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
+        assert!(queue.wait::<1>(Duration::from_millis(1)).unwrap().is_some());
+    }
+}
