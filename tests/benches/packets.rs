@@ -16,10 +16,11 @@ use contigo::job::AnyDriver;
 use contigo::mem::{Mapping, SyncScope};
 use contigo::types::BaseAddr;
 use contigo::{
-    Align, Backend, Bus, Device, Direction, Driver, Error, Mmio, PhysAddr, Pool, Port, Queue,
-    Region, Wait,
+    Align, Backend, Bus, CpuBuf, Device, Direction, Driver, Error, Mmio, PhysAddr, Pool, Port,
+    Queue, Region, Wait,
 };
 use std::alloc::{Layout, alloc_zeroed};
+use std::array;
 use std::cell::Cell;
 use std::env;
 use std::hint::black_box;
@@ -33,6 +34,7 @@ const BYTES: usize = 1 << 20;
 const PACKET: u32 = 1024;
 const PACKET_BYTES: usize = PACKET as usize;
 const DEPTH: usize = 64;
+const BURST: usize = 8;
 const SHORT: u64 = 10_000;
 const LONG: u64 = 20_000;
 
@@ -176,8 +178,18 @@ unsafe impl Device for Instant {
     }
 }
 
-/// Receives so many packets, and gives each buffer back at once.
-fn receive(in_flight: usize, packets: u64, any: bool, twice: bool) {
+/// A run: so many packets, each of whose buffers is given back at once, or `BURST` of them together.
+#[derive(Clone, Copy)]
+struct Run {
+    in_flight: usize,
+    packets: u64,
+    any: bool,
+    bursts: bool,
+    twice: bool,
+}
+
+fn receive(run: Run) {
+    let Run { any, twice, .. } = run;
     let layout = Layout::from_size_align(BYTES, 4096).unwrap();
     // SAFETY: the layout has a size.
     let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap();
@@ -205,34 +217,45 @@ fn receive(in_flight: usize, packets: u64, any: bool, twice: bool) {
         AxiDmaChannel::alone(device, Side::S2mm, AxiDmaConfig::default(), Some(ring)).unwrap()
     };
     if any {
-        pass(
-            Queue::new(AnyDriver::new(channel).unwrap(), DEPTH).unwrap(),
-            &pool,
-            in_flight,
-            packets,
-        );
+        pass(Queue::new(AnyDriver::new(channel).unwrap(), DEPTH).unwrap(), &pool, run);
     } else {
-        pass(Queue::new(channel, DEPTH).unwrap(), &pool, in_flight, packets);
+        pass(Queue::new(channel, DEPTH).unwrap(), &pool, run);
     }
 }
 
-fn pass(mut queue: Queue<impl Driver>, pool: &Pool, in_flight: usize, packets: u64) {
-    for _ in 0..in_flight {
+fn pass(mut queue: Queue<impl Driver>, pool: &Pool, run: Run) {
+    for _ in 0..run.in_flight {
         queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     }
-    for _ in 0..packets {
+    if run.bursts {
+        for _ in 0..run.packets / BURST as u64 {
+            let burst: [CpuBuf; BURST] = array::from_fn(|_| {
+                let [buf] = queue.wait(Duration::ZERO).unwrap().unwrap().buffers;
+                buf
+            });
+            queue.hold_doorbell();
+            for buf in burst {
+                queue.submit([buf.from_device(..)], &[]).unwrap();
+            }
+            queue.ring_doorbell().unwrap();
+        }
+        return;
+    }
+    for _ in 0..run.packets {
         let [buf] = queue.wait(Duration::ZERO).unwrap().unwrap().buffers;
         queue.submit([buf.from_device(..)], &[]).unwrap();
     }
 }
 
 /// The instructions of a whole run of this program.
-fn counted(in_flight: usize, packets: u64, any: bool, twice: bool) -> Option<u64> {
-    let (any, twice) = (u8::from(any).to_string(), u8::from(twice).to_string());
+fn counted(run: Run) -> Option<u64> {
+    let Run { in_flight, packets, any, bursts, twice } = run;
+    let flags = [any, bursts, twice].map(|flag| u8::from(flag).to_string());
     let run = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(env::current_exe().unwrap())
-        .args(["--receive", &in_flight.to_string(), &packets.to_string(), &any, &twice])
+        .args(["--receive", &in_flight.to_string(), &packets.to_string()])
+        .args(flags)
         .output()
         .ok()?;
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -244,7 +267,9 @@ fn main() -> ExitCode {
     let args: Vec<String> = env::args().collect();
     if let Some(at) = args.iter().position(|arg| arg == "--receive") {
         let number = |index: usize| args.get(at + index).unwrap().parse::<u64>().unwrap();
-        receive(usize::try_from(number(1)).unwrap(), number(2), number(3) == 1, number(4) == 1);
+        let in_flight = usize::try_from(number(1)).unwrap();
+        let [any, bursts, twice] = [3, 4, 5].map(|index| number(index) == 1);
+        receive(Run { in_flight, packets: number(2), any, bursts, twice });
         return ExitCode::SUCCESS;
     }
     if !args.iter().any(|arg| arg == "--bench") {
@@ -252,13 +277,16 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     println!("instructions a packet | 1 in flight | 8 | 64");
-    for any in [false, true] {
+    for (any, bursts) in [(false, false), (true, false), (false, true), (true, true)] {
         let mut row =
             String::from(if any { "over AnyDriver, as C and Python have it" } else { "Rust" });
-        for in_flight in [1, 8, DEPTH] {
+        if bursts {
+            row += ", bursts of 8 | -";
+        }
+        for in_flight in [1, BURST, DEPTH].into_iter().skip(usize::from(bursts)) {
             let per_packet = |twice| -> Option<u64> {
-                let more =
-                    counted(in_flight, LONG, any, twice)? - counted(in_flight, SHORT, any, twice)?;
+                let run = Run { in_flight, packets: LONG, any, bursts, twice };
+                let more = counted(run)? - counted(Run { packets: SHORT, ..run })?;
                 Some(more / (LONG - SHORT))
             };
             let Some((once, twice)) = per_packet(false).zip(per_packet(true)) else {

@@ -51,8 +51,8 @@ struct OfChannel {
 // SAFETY: every method is the driver's own.
 unsafe impl Driver for OfChannel {
     forward!(|this| this.driver =>
-        name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop,
-        arm_irq, underruns
+        name, port, simulated, addr_bits, operands, depth, in_order, check, submit,
+        submit_more, doorbell, poll, stop, arm_irq, underruns
     );
     // No stop program: the kernel runs one for each device, and this driver's program leaves the
     // siblings running.

@@ -41,8 +41,8 @@ impl AnyDriver {
 // SAFETY: every method forwards to the driver's own.
 unsafe impl Driver for AnyDriver {
     forward!(|this| *this.0 =>
-        name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop,
-        stop_program, arm_irq, underruns
+        name, port, simulated, addr_bits, operands, depth, in_order, check, submit,
+        submit_more, doorbell, poll, stop, stop_program, arm_irq, underruns
     );
 }
 

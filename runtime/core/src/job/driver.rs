@@ -231,6 +231,34 @@ pub unsafe trait Driver {
     ///    addresses on this device's port, and no reference to them exists.
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()>;
 
+    /// As [`submit`](Self::submit), for a job that others follow at once: the device may see it as
+    /// late as at the next [`doorbell`](Self::doorbell) or `submit`, one of which comes before the
+    /// next poll. The default submits it.
+    ///
+    /// # Errors
+    /// As `submit`.
+    ///
+    /// # Safety
+    /// As `submit`.
+    unsafe fn submit_more(
+        &mut self,
+        slot: usize,
+        operands: &[DevSlice],
+        args: &[u32],
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.submit(slot, operands, args) }
+    }
+
+    /// Rings the doorbell for the jobs of [`submit_more`](Self::submit_more). If there are none, it
+    /// does nothing, as the default does.
+    ///
+    /// # Errors
+    /// Why the device does not take them. The caller stops the device.
+    fn doorbell(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Polls for the end of a job at least once, and waits at most for `timeout`: an hour, or less.
     /// A `timeout` of zero makes no system call. `None`: no job has ended, and all of them go on.
     ///
@@ -303,7 +331,7 @@ pub fn exactly<T, const N: usize>(given: &[T]) -> Result<&[T; N]> {
 // SAFETY: every method forwards to the driver's own.
 unsafe impl<D: Driver + ?Sized> Driver for &mut D {
     crate::types::forward::forward!(|this| **this =>
-        name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop,
-        stop_program, arm_irq, underruns
+        name, port, simulated, addr_bits, operands, depth, in_order, check, submit,
+        submit_more, doorbell, poll, stop, stop_program, arm_irq, underruns
     );
 }

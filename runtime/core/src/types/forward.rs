@@ -199,6 +199,24 @@ macro_rules! forward {
             $crate::forward!(@@@ self $to inner => unsafe { inner.submit(slot, operands, args) })
         }
     };
+    (@ submit_more $to:tt) => {
+        unsafe fn submit_more(
+            &mut self,
+            slot: usize,
+            operands: &[$crate::mem::DevSlice],
+            args: &[u32],
+        ) -> $crate::Result<()> {
+            // SAFETY: the caller's promise.
+            $crate::forward!(@@@ self $to inner => unsafe {
+                inner.submit_more(slot, operands, args)
+            })
+        }
+    };
+    (@ doorbell $to:tt) => {
+        fn doorbell(&mut self) -> $crate::Result<()> {
+            $crate::forward!(@@@ self $to inner => inner.doorbell())
+        }
+    };
     (@ poll $to:tt) => {
         fn poll(
             &mut self,

@@ -217,6 +217,32 @@ impl<D: Device> AxiDmaChannel<D> {
         }
     }
 
+    /// As [`Driver::submit`](contigo_core::Driver::submit), or
+    /// [`submit_more`](contigo_core::Driver::submit_more) if `more` jobs follow.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline]
+    unsafe fn give(&mut self, slot: usize, operands: &[DevSlice], more: bool) -> Result<()> {
+        let [operand] = exactly(operands)?;
+        let Self { device, lane, epoch } = self;
+        let side = lane.side;
+        // A reset between the first register and the doorbell would start a job at address 0.
+        let given = hw::locked(device, || {
+            if device.reset_epoch() != *epoch {
+                if lane.runs && lane.in_flight > 0 {
+                    return Err(Error::EndedByReset { device: side.name() });
+                }
+                *epoch = device.reset_epoch();
+                lane.was_reset();
+            }
+            set_busy(device, side, true);
+            // SAFETY: the caller's promise; the lock that a reset takes is held.
+            unsafe { lane.submit(&side.at(device), slot, operand, more) }
+        });
+        given.map_err(|error| self.or_siblings(error))
+    }
+
     /// As [`Driver::stop`](contigo_core::Driver::stop).
     pub(super) fn end(&mut self) -> Result<()> {
         let at = self.lane.side.at(&self.device);
@@ -296,23 +322,26 @@ unsafe impl<D: Device> Driver for AxiDmaChannel<D> {
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let [operand] = exactly(operands)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.give(slot, operands, false) }
+    }
+
+    unsafe fn submit_more(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.give(slot, operands, true) }
+    }
+
+    fn doorbell(&mut self) -> Result<()> {
         let Self { device, lane, epoch } = self;
         let side = lane.side;
-        // A reset between the first register and the doorbell would start a job at address 0.
-        let given = hw::locked(device, || {
+        let rung = hw::locked(device, || {
             if device.reset_epoch() != *epoch {
-                if lane.runs && lane.in_flight > 0 {
-                    return Err(Error::EndedByReset { device: side.name() });
-                }
-                *epoch = device.reset_epoch();
-                lane.was_reset();
+                return Err(Error::EndedByReset { device: side.name() });
             }
-            set_busy(device, side, true);
-            // SAFETY: the caller's promise; the lock that a reset takes is held.
-            unsafe { lane.submit(&side.at(device), slot, operand) }
+            lane.doorbell(&side.at(device));
+            Ok(())
         });
-        given.map_err(|error| self.or_siblings(error))
+        rung.map_err(|error| self.or_siblings(error))
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {

@@ -103,13 +103,40 @@ impl<D: Device> AxiDma<D> {
 /// Polls one channel.
 fn look_at(device: &impl Mmio, lane: &mut Lane) -> Result<Option<Completion>> {
     let side = lane.side;
-    lane.look(&side.at(device)).map_err(|error| or_others(device, side, error))
+    let at = side.at(device);
+    let works = lane.runs && lane.in_flight > 0;
+    let found = match if works { lane.look_first(&at) } else { Ok(None) } {
+        Ok(None) => lane.look(&at),
+        found => found,
+    };
+    found.map_err(|error| or_others(device, side, error))
 }
 
 /// An error of one channel also halts the other, `side`; returns the error that happened.
 fn or_others(device: &impl Mmio, side: Side, error: Error) -> Error {
     let other = side.other();
     regs::or_siblings(error, other, regs::DMASR.read(&other.at(device)))
+}
+
+impl<D: Device> AxiDma<D> {
+    /// As [`Driver::submit`], or [`submit_more`](Driver::submit_more) if `more` jobs follow.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn give(&mut self, slot: usize, operands: &[DevSlice], more: bool) -> Result<()> {
+        let [packet, answer] = exactly(operands)?;
+        if !self.send.runs {
+            (self.sent, self.answer) = (0, None);
+        }
+        // S2MM first: an answer that finds no room waits, and some kernels lose it.
+        for (lane, operand) in [(&mut self.receive, answer), (&mut self.send, packet)] {
+            // SAFETY: the caller's promise. No other code resets the core.
+            let given = unsafe { lane.submit(&lane.side.at(&self.device), slot, operand, more) };
+            // S2MM may fail before MM2S starts; the core then holds MM2S halted.
+            given.map_err(|error| or_others(&self.device, lane.side, error))?;
+        }
+        Ok(())
+    }
 }
 
 // SAFETY: as `AxiDmaChannel`'s, for both channels: a job has ended when both have reported its end,
@@ -139,16 +166,19 @@ unsafe impl<D: Device> Driver for AxiDma<D> {
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let [packet, answer] = exactly(operands)?;
-        if !self.send.runs {
-            (self.sent, self.answer) = (0, None);
-        }
-        // S2MM first: an answer that finds no room waits, and some kernels lose it.
-        for (lane, operand) in [(&mut self.receive, answer), (&mut self.send, packet)] {
-            // SAFETY: the caller's promise. No other code resets the core.
-            let given = unsafe { lane.submit(&lane.side.at(&self.device), slot, operand) };
-            // S2MM may fail before MM2S starts; the core then holds MM2S halted.
-            given.map_err(|error| or_others(&self.device, lane.side, error))?;
+        // SAFETY: the caller's promise.
+        unsafe { self.give(slot, operands, false) }
+    }
+
+    unsafe fn submit_more(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.give(slot, operands, true) }
+    }
+
+    fn doorbell(&mut self) -> Result<()> {
+        for lane in [&mut self.receive, &mut self.send] {
+            let side = lane.side;
+            lane.doorbell(&side.at(&self.device));
         }
         Ok(())
     }

@@ -56,6 +56,9 @@ pub(super) struct Lane {
     /// How many descriptors, from `first` on, registers showed to be done. A hint: their status may
     /// be late.
     pub(super) known: usize,
+    /// The tail of a burst, whose doorbell is to be rung, and whether the channel had no job before
+    /// the burst.
+    pub(super) owed: Option<(u64, bool)>,
     /// How TAILDESC was last written.
     pub(super) tail: Tail,
     /// Of the oldest job: how many descriptors are done, with how many bytes, and RXSOF.
@@ -104,6 +107,7 @@ impl Lane {
             first: 0,
             given: 0,
             known: 0,
+            owed: None,
             tail: Tail::default(),
             done: 0,
             bytes: 0,
@@ -121,7 +125,8 @@ impl Lane {
         }
     }
 
-    /// Submits one job to the channel, and starts the channel if it does not run.
+    /// Submits one job to the channel, and starts the channel if it does not run. Rings the
+    /// doorbell, unless `more` jobs follow and there are descriptors.
     ///
     /// # Safety
     /// As [`Driver::submit`](contigo_core::Driver::submit), and no other code resets the core
@@ -132,6 +137,7 @@ impl Lane {
         at: &(impl Mmio + Wait),
         slot: usize,
         operand: &DevSlice,
+        more: bool,
     ) -> Result<()> {
         if !self.runs {
             self.begin(slot)?;
@@ -139,7 +145,7 @@ impl Lane {
         self.quiet = 0;
         match self.ring {
             // SAFETY: the caller's promise.
-            Some(_) => unsafe { self.submit_descriptors(at, slot, operand)? },
+            Some(_) => unsafe { self.submit_descriptors(at, slot, operand, more)? },
             // SAFETY: as above.
             None => unsafe { self.submit_registers(at, operand)? },
         }
@@ -157,7 +163,7 @@ impl Lane {
         self.torn |= self.cut || self.open;
         (self.cut, self.open) = (false, false);
         (self.oldest, self.in_flight, self.ended, self.seen) = (slot, 0, None, Seen::Nothing);
-        (self.head, self.first, self.known) = (0, 0, 0);
+        (self.head, self.first, self.known, self.owed) = (0, 0, 0, None);
         (self.done, self.bytes, self.began) = (0, 0, 0);
         Ok(())
     }
@@ -248,8 +254,14 @@ impl Lane {
         at: &(impl Mmio + Wait),
         slot: usize,
         operand: &DevSlice,
+        more: bool,
     ) -> Result<()> {
-        let is_dry = self.runs && self.side == Side::S2mm && self.is_dry(at);
+        // A burst's first job finds out, for all of them.
+        let (is_first, is_free) = match self.owed {
+            Some((_, was_free)) => (false, was_free),
+            None => (true, self.in_flight == 0),
+        };
+        let is_dry = is_first && self.runs && self.side == Side::S2mm && self.is_dry(at);
         let Some(ring) = &mut self.ring else { return Ok(()) };
         let pieces = self.config.pieces(operand.len_bytes);
         let most_bytes = if pieces == 1 { operand.len_bytes } else { self.config.piece() };
@@ -292,9 +304,27 @@ impl Lane {
             }
         }
         self.underruns += u64::from(is_dry);
-        // SAFETY: as above.
-        unsafe { self.write_tail(at, tail) };
+        if more {
+            self.owed = Some((tail, is_free));
+        } else {
+            self.owed = None;
+            // SAFETY: as above.
+            unsafe { self.write_tail(at, tail, is_free) };
+        }
         Ok(())
+    }
+
+    /// Rings the doorbell of a burst.
+    pub(super) fn doorbell(&mut self, at: &impl Mmio) {
+        if let Some((tail, is_free)) = self.owed.take()
+            && self.runs
+        {
+            if let Seen::Looked { .. } = self.seen {
+                self.seen = Seen::Nothing;
+            }
+            // SAFETY: the descriptors up to the tail name operands of jobs in flight.
+            unsafe { self.write_tail(at, tail, is_free) };
+        }
     }
 
     /// Does a poll of a descriptor cost less than one of a register, because the port snoops?
@@ -355,17 +385,17 @@ impl Lane {
         if matches!(runs, Ok(true)) { Ok(()) } else { Err(regs::no_start(self.side, status)) }
     }
 
-    /// Makes `tail` the last descriptor.
+    /// Makes `tail` the last descriptor, of a channel that has other jobs or `is_free`.
     ///
     /// # Safety
     /// The descriptors up to it name operands that were handed over.
     #[inline]
-    unsafe fn write_tail(&mut self, at: &impl Mmio, tail: u64) {
+    unsafe fn write_tail(&mut self, at: &impl Mmio, tail: u64, is_free: bool) {
         let is_wide = self.config.address_bits > 32;
         // SAFETY: the caller's promise. The core pauses if it has no jobs.
         unsafe {
             regs::TAILDESC.write(at, low(tail));
-            if self.tail.give(is_wide, self.in_flight == 0) && is_wide {
+            if self.tail.give(is_wide, is_free) && is_wide {
                 regs::TAILDESC_HIGH.write(at, high(tail));
             }
         }
@@ -435,7 +465,7 @@ impl Lane {
             // Its end was kept, and `poll` returns it.
             self.in_flight = usize::from(self.ended.is_some());
         }
-        self.runs = false;
+        (self.runs, self.owed) = (false, None);
     }
 
     /// Its jobs were stopped in the middle.

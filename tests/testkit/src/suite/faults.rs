@@ -162,7 +162,8 @@ impl<S: Subject> Run<'_, '_, S> {
         for _ in 0..STEPS {
             match self.rng.u8(..20) {
                 0 => self.stop()?,
-                1..10 if !self.queue.is_full() && !self.queue.is_stopped() => self.push()?,
+                1 => self.queue.hold_doorbell(),
+                2..11 if !self.queue.is_full() && !self.queue.is_stopped() => self.push()?,
                 _ => {
                     let timeout = Duration::from_micros(self.rng.u64(..100));
                     self.look(timeout)?;

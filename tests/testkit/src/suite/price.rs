@@ -34,7 +34,7 @@ pub struct Price {
 }
 
 /// The price of a job with `in_flight` jobs at once, at most 64: these are given, all end, and as
-/// many are given anew. Where the driver takes fewer, these are its own.
+/// many are given anew, in a burst. Where the driver takes fewer, these are its own.
 ///
 /// # Errors
 /// [`Failure::Wrong`]: a job failed or never ended.
@@ -56,11 +56,13 @@ pub fn per_packet<S: Subject>(
         for round in 0..=rounds {
             let before = seen();
             let mut given = 0;
+            queue.hold_doorbell();
             while given < in_flight && !queue.is_full() {
                 let (mut operands, words, job) = draw(subject, &bench.pool, &mut rng, given)?;
                 queue.submit_list(&mut operands, &words, job.tag())?;
                 given += 1;
             }
+            queue.ring_doorbell()?;
             let mut ended = 0;
             for _ in 0..LOOKS {
                 bench.device.run_for(STEP_US)?;

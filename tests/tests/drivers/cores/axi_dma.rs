@@ -11,7 +11,7 @@ mod tail;
 
 use crate::prelude::*;
 use contigo::drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, Side};
-use contigo::job::CoreChannel;
+use contigo::job::{AnyDriver, CoreChannel};
 use contigo::sim::axi_dma::{AxiDmaModel, CoreSpec};
 
 const DIRECT: CoreSpec = CoreSpec {
@@ -95,5 +95,45 @@ fn ends_of_a_burst_are_read_from_descriptors() {
         // A poll that finds nothing reads a register, and so the next one's end is found.
         queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
         assert!(queue.wait::<1>(Duration::from_millis(1)).unwrap().is_some());
+    }
+}
+
+#[test]
+fn burst_rings_one_doorbell() {
+    let (board, region, pool) = bench(12, 5, 256);
+    let device = core(&board, receiver(256, WITH_SG));
+    let channel = device
+        .window()
+        .unwrap()
+        .channel(Side::S2mm, AxiDmaConfig::default(), Some(ring(&region)))
+        .unwrap();
+    // By name, as C and Python have it.
+    let mut queue = Queue::new(AnyDriver::new(channel).unwrap(), 4).unwrap();
+    for (round, by_wait) in [(0, false), (1, true), (2, false)] {
+        let before = (device.accesses(), device.model(AxiDmaModel::written).unwrap());
+        queue.hold_doorbell();
+        for job in 0..4 {
+            let operand = pool.take().unwrap().from_device(..);
+            assert_eq!(queue.submit([operand], &[]).unwrap(), 4 * round + job);
+        }
+        let refused = queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap_err();
+        assert_eq!(refused.error, Error::QueueFull { depth: 4 });
+        assert!(refused.buffers.is_some(), "what does not fit comes back");
+        drop(refused);
+        device.run_for(100).unwrap();
+        assert_eq!(device.model(AxiDmaModel::written).unwrap(), before.1, "no doorbell yet");
+        if !by_wait {
+            queue.ring_doorbell().unwrap();
+        }
+        for job in 0..4 {
+            let done = queue.wait::<1>(Duration::from_millis(1)).unwrap().unwrap();
+            assert_eq!((done.job, done.last), (4 * round + job, Some(true)));
+        }
+        if round > 0 && !by_wait {
+            device.run_for(100).unwrap();
+            let now = device.accesses();
+            // The doorbell, and an interrupt that was acknowledged.
+            assert!(now.writes - before.0.writes <= 4, "{now:?} {before:?}");
+        }
     }
 }

@@ -132,9 +132,16 @@ impl<D: Driver> Queue<D> {
         // The operands are in their place, which does not drop them. No view of them exists, and
         // they keep their memory mapped. They come out only after `poll` reported this slot's end,
         // or after `stop`.
-        let submitted = unsafe { self.driver.submit(slot, slices, words) };
+        let submitted = unsafe {
+            if self.held {
+                self.driver.submit_more(slot, slices, words)
+            } else {
+                self.driver.submit(slot, slices, words)
+            }
+        };
         self.state = State::AtWork;
         submitted?;
+        self.owed = self.held;
         self.next = if slot + 1 >= self.slots { 0 } else { slot + 1 };
         trace::happened(Event::Submit { port: self.port.name, job: self.count_of(place) }, site);
         Ok(())
@@ -158,6 +165,21 @@ impl<D: Driver> Queue<D> {
         self.hand_out(place, |_, operand| drop(back.push(Operand::refused(operand.into_dev()))));
         self.counts.pushed -= 1;
         JobError::gave_back(cause, ())
+    }
+
+    /// Rings the doorbell that is owed, and ends the burst.
+    #[inline(never)]
+    pub(super) fn ring(&mut self, site: Site) -> Result<(), JobError<()>> {
+        self.held = false;
+        if !mem::take(&mut self.owed) || self.state != State::AtWork {
+            return Ok(());
+        }
+        // As in `launch`.
+        self.state = State::MustStop;
+        barrier::before_doorbell();
+        let rung = self.driver.doorbell();
+        self.state = State::AtWork;
+        rung.map_err(|cause| self.channel_failed(cause, site))
     }
 
     /// Gives waiting jobs to a driver that can take them. If the device does not take one, it is
@@ -206,6 +228,9 @@ impl<D: Driver> Queue<D> {
     ) -> Result<Option<Place>, JobError<()>> {
         if let Err(error) = timeout_us(timeout) {
             return Err(JobError::leaked(error, error));
+        }
+        if self.held {
+            self.ring(site)?;
         }
         self.feed(site);
         if self.late.is_some()
@@ -345,7 +370,7 @@ impl<D: Driver> Queue<D> {
     /// again.
     pub fn stop(&mut self) -> Result<()> {
         self.counts.stopped += 1;
-        self.state = State::MustStop;
+        (self.state, self.held, self.owed) = (State::MustStop, false, false);
         self.driver.stop()?;
         barrier::after_completion();
         self.state = State::Stopped;

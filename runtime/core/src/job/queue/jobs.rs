@@ -127,6 +127,36 @@ impl<D: Driver> Queue<D> {
         self.enter(operands, words, tag, Site::here()).map(|(_, number)| number)
     }
 
+    /// Begins a burst: until [`ring_doorbell`](Self::ring_doorbell) or the next wait, jobs are
+    /// submitted without a doorbell, where the driver can do that ([`Driver::submit_more`]). A ring
+    /// of descriptors then has one doorbell for all of them. Ring it before an event loop sleeps.
+    ///
+    /// ```
+    /// use contigo::{Driver, Pool, Queue, Result};
+    /// /// Gives a receiver all buffers of its pool, with one doorbell.
+    /// fn fill(receiver: &mut Queue<impl Driver>, pool: &Pool) -> Result<()> {
+    ///     receiver.hold_doorbell();
+    ///     while let (false, Ok(buf)) = (receiver.is_full(), pool.take()) {
+    ///         receiver.submit([buf.from_device(..)], &[])?;
+    ///     }
+    ///     receiver.ring_doorbell()?;
+    ///     Ok(())
+    /// }
+    /// ```
+    pub const fn hold_doorbell(&mut self) {
+        self.held = true;
+    }
+
+    /// Ends a burst: rings the doorbell, if jobs were submitted without one. A wait does so too.
+    ///
+    /// # Errors
+    /// The device did not take the jobs: as [`wait`](Self::wait), for the channel as a whole.
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn ring_doorbell(&mut self) -> Result<(), JobError<()>> {
+        self.ring(Site::here())
+    }
+
     /// The next job that ended, with its buffers on the CPU's side. Waits at most for `timeout`.
     /// `None`: none has ended, and nothing is stopped; or none is in flight, and it did not wait.
     ///

@@ -110,6 +110,9 @@ pub struct Queue<D: Driver> {
     /// Bit N: slot N has a job. For the first 64 slots, if jobs end out of order.
     slots_used: u64,
     state: State,
+    /// Jobs are submitted without a doorbell, and whether any were.
+    held: bool,
+    owed: bool,
     /// The device was stopped, and its driver may still report earlier ends.
     forget: bool,
     /// The error of a waiting job that the device did not take: the next poll returns it.
@@ -184,6 +187,8 @@ impl<D: Driver> Queue<D> {
             next: 0,
             slots_used: 0,
             state: State::AtWork,
+            held: false,
+            owed: false,
             forget: true,
             late: None,
             wrong: Ok(WrongAccesses::default()),
