@@ -465,7 +465,7 @@ impl Lane {
             // Its end was kept, and `poll` returns it.
             self.in_flight = usize::from(self.ended.is_some());
         }
-        (self.runs, self.owed) = (false, None);
+        self.runs = false;
     }
 
     /// Its jobs were stopped in the middle.

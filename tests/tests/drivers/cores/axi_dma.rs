@@ -137,3 +137,22 @@ fn burst_rings_one_doorbell() {
         }
     }
 }
+
+/// With wide addresses a doorbell that follows another job's writes half of the tail alone.
+#[test]
+fn stop_forgets_an_owed_doorbell() {
+    let (board, region, pool) = bench(13, 3, 256);
+    let device = core(&board, CoreSpec { address_bits: 64, ..receiver(256, WITH_SG) });
+    let config = AxiDmaConfig { address_bits: 64, ..AxiDmaConfig::default() };
+    let mut queue = alone(&device, &region, Side::S2mm, config);
+    let operand = || pool.take().unwrap().from_device(..);
+    queue.submit([operand()], &[]).unwrap();
+    queue.hold_doorbell();
+    queue.submit([operand()], &[]).unwrap();
+    queue.clear().unwrap();
+    let again = queue.submit([operand()], &[]).unwrap();
+    assert_eq!(
+        queue.wait::<1>(Duration::from_millis(1)).unwrap().map(|done| done.job),
+        Some(again)
+    );
+}
