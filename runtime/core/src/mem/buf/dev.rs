@@ -319,6 +319,7 @@ impl DevBuf {
     }
 
     /// The CPU's address of the first byte of the first hand-over.
+    #[inline]
     pub(super) fn cpu_ptr(&self) -> NonNull<u8> {
         // SAFETY: the span lies in the block (`Chunk`'s invariant), which is one mapping.
         unsafe { self.chunk.state().mapping.cpu.add(self.span.start) }

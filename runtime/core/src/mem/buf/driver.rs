@@ -10,7 +10,6 @@ use crate::trace::Site;
 use crate::types::{DevAddr, Direction, Error, Refused, barrier};
 use core::fmt;
 use core::mem::ManuallyDrop;
-use core::ptr::NonNull;
 
 /// Memory that a driver shares with its device, beside the operands of its jobs: a PL330's
 /// microcode, a DMA engine's descriptors and the status that it writes into them. It belongs to the
@@ -46,8 +45,6 @@ use core::ptr::NonNull;
 #[must_use = "dropping it leaks its memory"]
 pub struct DriverBuf {
     buf: ManuallyDrop<DevBuf>,
-    /// INVARIANT: `buf.cpu_ptr()`, where the CPU finds the first byte.
-    cpu: NonNull<u8>,
 }
 
 impl DriverBuf {
@@ -74,7 +71,7 @@ impl DriverBuf {
         // SAFETY: the buffer is dropped or comes back only by `release`, whose caller guarantees
         // that the device has stopped.
         let buf = unsafe { buf.hand_over(port, addr_bits, .., Direction::Bidirectional)? };
-        Ok(Self { cpu: buf.cpu_ptr(), buf: ManuallyDrop::new(buf) })
+        Ok(Self { buf: ManuallyDrop::new(buf) })
     }
 
     /// Does its port snoop? Then [`read`](Self::read) is no sync, and costs less than a register.
@@ -127,7 +124,7 @@ impl DriverBuf {
         self.check(offset_bytes, words.len())?;
         // Something that the last call began may still read them.
         self.buf.settled()?;
-        let to = self.cpu;
+        let to = self.buf.cpu_ptr();
         for (index, word) in words.iter().enumerate() {
             // SAFETY: `check` found the word inside the buffer, which is mapped and writable while
             // this handle is alive, and of which this is the only handle: no reference to it
@@ -163,7 +160,7 @@ impl DriverBuf {
         self.check(offset_bytes, words.len())?;
         barrier::after_completion();
         self.buf.look_again(offset_bytes, 4 * words.len(), Site::here())?;
-        let from = self.cpu;
+        let from = self.buf.cpu_ptr();
         for (index, word) in words.iter_mut().enumerate() {
             // SAFETY: as in `write`. The device may write it meanwhile: no reference to it exists,
             // and one aligned volatile load of a word returns its value from before or after that.
@@ -213,11 +210,6 @@ impl DriverBuf {
         unsafe { self.release() }.reclaim()
     }
 }
-
-// SAFETY: `cpu` points to the bytes of `buf`, which is `Send`, and moves with it.
-unsafe impl Send for DriverBuf {}
-// SAFETY: a shared reference reads no byte through `cpu`.
-unsafe impl Sync for DriverBuf {}
 
 impl fmt::Debug for DriverBuf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
