@@ -169,7 +169,9 @@ impl FakeHeap {
 // SAFETY: 1. A memfd is zeroed, as long as `ftruncate` made it, known to no other code and never
 // shortened. 2. The addresses are invented: no device is ever given one.
 unsafe impl SystemCalls for FakeHeap {
-    fn open(&self, path: &CStr, _: c_int) -> Result<Fd, i32> {
+    fn open(&self, path: &CStr, flags: c_int) -> Result<Fd, i32> {
+        // A heap's ioctl asks for no right to write, and neither does the page table.
+        check_flags(flags, libc::O_RDONLY)?;
         match (path.to_bytes(), self.fault) {
             (b"/proc/self/pagemap", Fault::Pagemap(errno)) => Err(errno as i32),
             (b"/proc/self/pagemap", _) => {
@@ -231,6 +233,9 @@ unsafe impl SystemCalls for FakeHeap {
 
     fn read_at(&self, file: &Fd, offset_bytes: u64, bytes: &mut [u8]) -> Result<usize, i32> {
         file.owner::<Pagemap>().ok_or(libc::EBADF)?;
+        if !offset_bytes.is_multiple_of(8) || !bytes.len().is_multiple_of(8) {
+            return Err(libc::EINVAL);
+        }
         let maps = fs::read_to_string("/proc/self/maps").map_err(|_| libc::EIO)?;
         let (entries, _) = bytes.as_chunks_mut::<8>();
         for (page, entry) in (offset_bytes / 8..).zip(&mut *entries) {
@@ -244,6 +249,16 @@ unsafe impl SystemCalls for FakeHeap {
 pub fn page_bytes() -> u64 {
     let value = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
     value.and_then(|value| value.try_into().ok()).unwrap_or(4096)
+}
+
+/// A file is opened with exactly the flags that the runtime must pass: another access is EACCES,
+/// another flag EINVAL. A real kernel would take some of them, and fail later.
+pub(crate) fn check_flags(flags: c_int, expected: c_int) -> Result<(), i32> {
+    match flags ^ expected {
+        0 => Ok(()),
+        differ if differ & libc::O_ACCMODE != 0 => Err(libc::EACCES),
+        _ => Err(libc::EINVAL),
+    }
 }
 
 fn memfd(name: &str) -> Result<OwnedFd, i32> {

@@ -106,6 +106,9 @@ unsafe impl<K: SystemCalls> SystemCalls for Uncounted<K> {
     fn duplicate(&self, raw: c_int) -> Answer<Fd> {
         uncounted(|| self.0.duplicate(raw).map(UncountedFile::around))
     }
+    fn eventfd(&self) -> Answer<Fd> {
+        uncounted(|| self.0.eventfd().map(UncountedFile::around))
+    }
     fn wait_readable(&self, file: &Fd, timeout_us: u32) -> Answer<bool> {
         uncounted(|| self.0.wait_readable(UncountedFile::of(file), timeout_us))
     }
@@ -117,5 +120,11 @@ unsafe impl<K: SystemCalls> SystemCalls for Uncounted<K> {
     }
     fn map(&self, file: &Fd, offset: u64, len: usize, call: &'static str) -> Result<MmapRaw> {
         uncounted(|| self.0.map(UncountedFile::of(file), offset, len, call))
+    }
+    fn release(&self) -> (u32, u32) {
+        uncounted(|| self.0.release())
+    }
+    fn pin_limit_bytes(&self) -> Option<u64> {
+        uncounted(|| self.0.pin_limit_bytes())
     }
 }

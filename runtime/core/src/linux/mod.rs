@@ -4,9 +4,9 @@
 //! `memory` a file or folder for each kind of memory, `vfio` a PCI device behind an IOMMU. Inside
 //! this folder each of these imports only from those named before it.
 //!
-//! One trait has the system calls of the backends (`os/kernel.rs`), and the running kernel is its one
-//! implementor. With the feature `testkit`, a test puts its own kernel in that place
-//! (`os/seam.rs`). Without it there is no such choice, and no call through a pointer.
+//! One trait has the system calls whose answers a test replaces (`os/kernel.rs`), and the running
+//! kernel is its one implementor. With the feature `testkit`, a test puts its own kernel in that
+//! place (`os/seam.rs`). Without it there is no such choice, and no call through a pointer.
 
 #![cfg_attr(
     feature = "testkit",

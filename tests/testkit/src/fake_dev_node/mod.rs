@@ -22,7 +22,7 @@ pub use self::abi::Step;
 
 use self::abi::{Alloc, EventFd, Info, SegmentAt, SyncRange, Window};
 use self::request::Request;
-use crate::fake_dma_heap::page_bytes;
+use crate::fake_dma_heap::{check_flags, page_bytes};
 use contigo::Error;
 use contigo::linux::dev_node::DevNode;
 use contigo::linux::os::seam::{Fd, MmapRaw, Running, SystemCalls};
@@ -414,9 +414,10 @@ fn refused(state: &State, call: &str) -> Result<(), i32> {
 // until the release. 2. It has no caches: nothing is to be done. 3. The registers are a file of
 // this fake's.
 unsafe impl SystemCalls for FakeDevNode {
-    fn open(&self, path: &CStr, _: c_int) -> Result<Fd, i32> {
+    fn open(&self, path: &CStr, flags: c_int) -> Result<Fd, i32> {
         let path = path.to_str().map_err(|_| libc::ENOENT)?;
         if path == "/sys/class/contigo" {
+            check_flags(flags, libc::O_RDONLY | libc::O_DIRECTORY)?;
             return self.class();
         }
         let name = path.strip_prefix("/dev/contigo/").ok_or(libc::ENOENT)?;
@@ -425,6 +426,9 @@ unsafe impl SystemCalls for FakeDevNode {
         if name != self.config.name {
             return Err(libc::ENOENT);
         }
+        // A read of interrupts must not block an event loop; the module itself asks for O_RDWR
+        // alone.
+        check_flags(flags, libc::O_RDWR | libc::O_NONBLOCK)?;
         if std::mem::replace(&mut state.open, true) {
             return Err(libc::EBUSY);
         }
@@ -442,9 +446,13 @@ unsafe impl SystemCalls for FakeDevNode {
         Running.duplicate(raw)
     }
 
-    /// No writer is under way.
+    /// No writer is under way; where ETIMEDOUT is refused, one is, and the time is over at once.
+    /// That is no errno of ppoll(2).
     fn wait_readable(&self, _: &Fd, _: u32) -> Result<bool, i32> {
-        refused(&self.lock(), "ppoll(dma-buf)").map(|()| true)
+        match refused(&self.lock(), "ppoll(dma-buf)") {
+            Err(libc::ETIMEDOUT) => Ok(false),
+            answer => answer.map(|()| true),
+        }
     }
 
     /// The registers, and each buffer at its own place, as the module has them.
@@ -462,6 +470,7 @@ unsafe impl SystemCalls for FakeDevNode {
         let state = self.lock();
         refused(&state, call).map_err(os)?;
         let Ok(handle @ 1..) = u32::try_from(offset_bytes / HANDLE_STEP) else {
+            self.window(offset_bytes, len_bytes as u64).map_err(os)?;
             let registers = duplicated(&self.registers).map_err(os)?;
             return Running.map(&registers, offset_bytes, len_bytes, call);
         };
@@ -481,7 +490,7 @@ unsafe impl SystemCalls for FakeDevNode {
     ) -> Result<c_int, i32> {
         assert!(file.owner::<DevNodeFile>().is_some(), "a contigo device's call");
         // SAFETY: the caller's promise.
-        let request = unsafe { Request::of(request, argument) }.ok_or(libc::ENOTTY)?;
+        let request = unsafe { Request::of(request, argument) }?;
         if let Request::Wait(wait) = request {
             wait.interrupts = self.wait(file, wait.interrupts, wait.timeout_us)?;
             return Ok(0);
@@ -597,6 +606,18 @@ unsafe impl SystemCalls for FakeDevNode {
 }
 
 impl FakeDevNode {
+    /// `contigo_registers_mmap`'s checks: a mapping is inside one window, which can be mapped.
+    fn window(&self, offset_bytes: u64, len_bytes: u64) -> Result<(), i32> {
+        let (number, start) = (offset_bytes / WINDOW_STEP, offset_bytes % WINDOW_STEP);
+        let end = start.checked_add(len_bytes).ok_or(libc::EINVAL)?;
+        // A mapping is of whole pages, and so is its bound.
+        let is_inside = end <= WINDOW_BYTES.next_multiple_of(page_bytes());
+        if number >= self.config.windows.into() || !is_inside {
+            return Err(libc::EINVAL);
+        }
+        if self.config.hidden >> number & 1 == 0 { Ok(()) } else { Err(libc::EACCES) }
+    }
+
     /// The folder that lists the module's devices.
     fn class(&self) -> Result<Fd, i32> {
         let folder = tempfile::tempdir().map_err(|_| libc::ENOENT)?;

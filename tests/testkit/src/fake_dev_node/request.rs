@@ -5,9 +5,13 @@ use super::abi::{
     self, Alloc, DmaBits, EventFd, Export, Import, Info, Release, SegmentAt, Segments, Step,
     StopSequence, SyncRange, Unmask, WaitFor, code,
 };
+use nix::libc;
 use nix::sys::ioctl::ioctl_num_type;
 use std::ffi::c_void;
 use std::{ptr, slice};
+
+/// `CONTIGO_MAX_RANGES`, by the fake's own reading of the header.
+const MAX_RANGES: u32 = 1024;
 
 /// The requests of the module.
 pub(super) enum Request<'a> {
@@ -27,16 +31,24 @@ pub(super) enum Request<'a> {
 }
 
 impl Request<'_> {
-    /// The request of this number; `None`: the module knows none.
+    /// The request of this number.
+    ///
+    /// # Errors
+    /// As the module's: ENOTTY, it knows none of this number; EINVAL, padding that is not zero, or
+    /// a sync of nothing; E2BIG, a sync of too many ranges.
     ///
     /// # Safety
     /// `argument` is what the request reads and writes, and lives as long as what is returned.
-    pub(super) unsafe fn of(number: ioctl_num_type, argument: *mut c_void) -> Option<Self> {
+    pub(super) unsafe fn of(number: ioctl_num_type, argument: *mut c_void) -> Result<Self, i32> {
         // SAFETY: the caller's promise; the structures are those of the header.
-        Some(unsafe {
+        Ok(unsafe {
             match number {
                 code::GET_INFO => Self::GetInfo(&mut *argument.cast()),
-                code::SET_DMA_BITS => Self::SetDmaBits((*argument.cast::<DmaBits>()).bits),
+                code::SET_DMA_BITS => {
+                    let &DmaBits { bits, reserved } = &*argument.cast();
+                    zero(reserved)?;
+                    Self::SetDmaBits(bits)
+                }
                 code::ALLOC => Self::Alloc(&mut *argument.cast()),
                 code::EXPORT => Self::Export(&mut *argument.cast()),
                 code::IMPORT => Self::Import(&mut *argument.cast()),
@@ -46,20 +58,35 @@ impl Request<'_> {
                     let room = slice::from_raw_parts_mut(room, ask.count as usize);
                     Self::GetSegments(ask, room)
                 }
-                code::RELEASE => Self::Release((*argument.cast::<Release>()).handle),
+                code::RELEASE => {
+                    let &Release { handle, reserved } = &*argument.cast();
+                    zero(reserved)?;
+                    Self::Release(handle)
+                }
                 code::SYNC => {
                     let sync = &*argument.cast::<abi::Sync>();
+                    zero(sync.reserved)?;
+                    match sync.count {
+                        0 => return Err(libc::EINVAL),
+                        1..=MAX_RANGES => {}
+                        _ => return Err(libc::E2BIG),
+                    }
                     Self::Sync(slice::from_raw_parts(array(sync.ptr), sync.count as usize))
                 }
                 code::ARM => {
                     let steps = &*argument.cast::<StopSequence>();
+                    zero(steps.reserved)?;
                     Self::Arm(slice::from_raw_parts(array(steps.ptr), steps.count as usize))
                 }
-                code::UNMASK => Self::Unmask((*argument.cast::<Unmask>()).interrupts),
+                code::UNMASK => {
+                    let &Unmask { interrupts, reserved } = &*argument.cast();
+                    zero(reserved)?;
+                    Self::Unmask(interrupts)
+                }
                 code::SET_EVENTFD => Self::SetEventFd(&*argument.cast()),
                 code::RESET => Self::Reset,
                 code::WAIT => Self::Wait(&mut *argument.cast()),
-                _ => return None,
+                _ => return Err(libc::ENOTTY),
             }
         })
     }
@@ -82,6 +109,11 @@ impl Request<'_> {
             Self::Wait(_) => "ioctl(CONTIGO_WAIT)",
         }
     }
+}
+
+/// Padding must be zero, so that a later module can give it a meaning.
+const fn zero(reserved: u32) -> Result<(), i32> {
+    if reserved == 0 { Ok(()) } else { Err(libc::EINVAL) }
 }
 
 /// An array of the caller's, by its address.

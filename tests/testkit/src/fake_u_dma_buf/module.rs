@@ -181,9 +181,14 @@ impl FakeIoctl {
         Ok(SyncArgs { flags, size: kept.size, offset: kept.offset })
     }
 
-    fn export(&self, device: i32, size: u64) -> Result<i32, i32> {
+    fn export(&self, device: i32, args: &ExportArgs) -> Result<i32, i32> {
         self.knows_ioctls()?;
-        if !size.is_multiple_of(crate::fake_dma_heap::page_bytes())
+        // The module takes others; the runtime shares the block from its beginning, and a program
+        // that is started must not get the descriptor.
+        let flags = u64::from((libc::O_RDWR | libc::O_CLOEXEC).cast_unsigned());
+        let &ExportArgs { size, offset, .. } = args;
+        if (args.flags, offset) != (flags, 0)
+            || !size.is_multiple_of(crate::fake_dma_heap::page_bytes())
             || size > self.0.config.size_bytes
         {
             return Err(libc::EINVAL);
@@ -283,7 +288,7 @@ unsafe impl SystemCalls for FakeIoctl {
                 SET_SYNC => self.set_sync(&*argument.cast())?,
                 EXPORT => {
                     let args = &mut *argument.cast::<ExportArgs>();
-                    args.fd = self.export(file.raw(), args.size)?;
+                    args.fd = self.export(file.raw(), args)?;
                 }
                 _ => return Err(libc::ENOTTY),
             }

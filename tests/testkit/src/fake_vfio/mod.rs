@@ -23,6 +23,7 @@ pub use self::machine::{Event, Kind, Machine, PciKind, Way};
 
 use self::request::Request;
 use self::state::State;
+use crate::fake_dma_heap::check_flags;
 use contigo::linux::os::seam::{Fd, Running, SystemCalls};
 use nix::errno::Errno;
 use nix::sys::ioctl::ioctl_num_type;
@@ -53,6 +54,12 @@ impl FakeVfio {
     /// fails with `errno`.
     pub fn fail(&self, call: &'static str, nth: usize, errno: Errno) {
         self.lock().faults.push((call, nth, errno));
+    }
+
+    /// From now on the next call of this name, a read or a write of the configuration space, does
+    /// one byte less than it is asked to.
+    pub fn shorten(&self, call: &'static str) {
+        self.lock().shortened = Some(call);
     }
 
     /// The events so far.
@@ -138,12 +145,15 @@ impl Drop for FakeFile {
 // memory, where it is mapped. 3. As the machine says; no real caches are at stake, for its device
 // is this program.
 unsafe impl SystemCalls for FakeVfio {
-    fn open(&self, path: &CStr, _: c_int) -> Result<Fd, i32> {
+    fn open(&self, path: &CStr, flags: c_int) -> Result<Fd, i32> {
         let path = path.to_str().unwrap_or_default();
         if path.strip_prefix("/sys/bus/pci/devices/") == Some(ADDRESS) {
+            check_flags(flags, libc::O_RDONLY | libc::O_DIRECTORY)?;
             return sysfs::folder(&self.lock().machine);
         }
         let kind = self.lock().may_open(path)?;
+        // A BAR is mapped writable, and the configuration space is written.
+        check_flags(flags, libc::O_RDWR)?;
         Ok(self.file(kind, memfd()?))
     }
 
@@ -223,19 +233,21 @@ unsafe impl SystemCalls for FakeVfio {
         let mut state = self.lock();
         state.strike("pread(PCI configuration)")?;
         let at = state.config_at(kind(file).ok_or(libc::EBADF)?, offset)?;
-        state.pci.read_bytes(at, bytes).map(|()| bytes.len())
+        let count = state.count("pread(PCI configuration)", bytes.len());
+        state.pci.read_bytes(at, bytes.split_at_mut(count).0).map(|()| count)
     }
 
     fn write_at(&self, file: &Fd, offset: u64, bytes: &[u8]) -> Result<usize, i32> {
         let mut state = self.lock();
         state.strike("pwrite(PCI configuration)")?;
         let at = state.config_at(kind(file).ok_or(libc::EBADF)?, offset)?;
-        state.pci.write_bytes(at, bytes)?;
+        let count = state.count("pwrite(PCI configuration)", bytes.len());
+        state.pci.write_bytes(at, bytes.split_at(count).0)?;
         if at == pci::COMMAND {
             let masters = state.pci.masters();
             state.log.push(Event::BusMaster(masters));
         }
-        Ok(bytes.len())
+        Ok(count)
     }
 
     fn release(&self) -> (u32, u32) {

@@ -67,7 +67,11 @@ impl Pci {
     }
 
     pub(super) fn write_bytes(&mut self, at: usize, bytes: &[u8]) -> Result<(), i32> {
-        let &[low, high] = bytes else { return Err(libc::EINVAL) };
+        let (low, high) = match *bytes {
+            [low, high] => (low, high),
+            [low] => (low, self.bytes[at + 1]),
+            _ => return Err(libc::EINVAL),
+        };
         let value = u16::from_le_bytes([low, high]);
         match at {
             COMMAND => self.set(COMMAND, value & self.command_mask),

@@ -16,6 +16,8 @@ pub(super) struct State {
     pub(super) machine: Machine,
     /// Which call fails, after how many that do not, and how.
     pub(super) faults: Vec<(&'static str, usize, Errno)>,
+    /// Which access of the configuration space does one byte less.
+    pub(super) shortened: Option<&'static str>,
     pub(super) log: Vec<Event>,
     /// The open files, by their descriptors.
     pub(super) open: Vec<(i32, Kind)>,
@@ -38,6 +40,7 @@ impl State {
         Self {
             machine,
             faults: Vec::new(),
+            shortened: None,
             log: Vec::new(),
             open: Vec::new(),
             iommu: Iommu::default(),
@@ -63,6 +66,11 @@ impl State {
                 Ok(())
             }
         }
+    }
+
+    /// How many of so many bytes an access of the configuration space does.
+    pub(super) fn count(&mut self, call: &str, len: usize) -> usize {
+        len - usize::from(self.shortened.take_if(|other| *other == call).is_some())
     }
 
     pub(super) fn may_open(&mut self, path: &str) -> Result<Kind, i32> {

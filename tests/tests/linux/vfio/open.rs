@@ -1,6 +1,7 @@
 //! Opening: by which files, what is refused, and that nothing stays open.
 
 use super::{open, opened, refused, unsuitable};
+use contigo::linux::os::seam::{Running, SystemCalls};
 use contigo::linux::vfio::Vfio;
 use contigo::types::BaseAddr;
 use contigo::{Bus, Error, Region};
@@ -90,6 +91,19 @@ fn failed_call_is_named_leaves_none_open() {
 }
 
 #[test]
+fn half_a_configuration_word_is_an_error() {
+    for way in [Way::Group, Way::Iommufd] {
+        for call in ["pread(PCI configuration)", "pwrite(PCI configuration)"] {
+            let kernel = FakeVfio::new(Machine::with(way));
+            kernel.shorten(call);
+            let error = Error::Os { call, errno: Errno::EIO as i32 };
+            assert_eq!(refused(&kernel), error, "{way:?}");
+            assert!(open(&kernel).is_ok(), "{way:?}: it opens after {call} was short once");
+        }
+    }
+}
+
+#[test]
 fn what_an_administrator_can_mend_is_said() {
     let (base, group) = (Machine::default(), Machine::with(Way::Group));
     let not_viable = "the IOMMU group, which is not viable,";
@@ -174,6 +188,14 @@ fn what_is_no_function_is_refused() {
         matches!(Vfio::open("0000:7f:1f.7"), Err(Error::AttributeMissing { .. })),
         "of this machine"
     );
+}
+
+#[test]
+fn a_group_that_is_missing_is_no_file() {
+    let group = c"/dev/vfio/no-such-group";
+    for kernel in [&Running as &dyn SystemCalls, &FakeVfio::new(Machine::default())] {
+        assert_eq!(kernel.open(group, libc::O_RDWR).err(), Some(libc::ENOENT));
+    }
 }
 
 #[test]

@@ -31,8 +31,8 @@ use nix::libc::{
 };
 use nix::sys::ioctl::ioctl_num_type;
 
-// The header gives each request its structure (`tests/tests/sources/uapi.rs` compares them). None
-// of them has a pointer.
+// The header gives each request its structure; numbers and layouts are compared with it
+// (`tests/tests/sources/uapi.rs`). None of them has a pointer.
 arguments! {
     DmaBits: code::SET_DMA_BITS,
     Alloc: code::ALLOC,

@@ -52,7 +52,8 @@ impl Registers {
     /// fits a `usize` anywhere.
     const MAX_BYTES: u64 = 1 << 30;
 
-    /// Maps `extent` of `file`, which `kernel` has opened, and keeps `lock` open as long as it lives. `call` is for errors.
+    /// Maps `extent` of `file`, which `kernel` has opened, and keeps `lock` open as long as it
+    /// lives. `call` is for errors.
     #[cfg_attr(feature = "audit", track_caller)]
     pub(in crate::linux) fn map(
         kernel: &Kernel,

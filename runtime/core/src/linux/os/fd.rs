@@ -1,5 +1,5 @@
-//! File descriptors. `std`'s `File` needs a type of `std` by name, which this crate does not have. So
-//! a descriptor is a number that closes itself.
+//! File descriptors. `std`'s `File` needs a type of `std` by name, which this crate does not have.
+//! So a descriptor is a number that closes itself.
 #![allow(
     unsafe_code,
     reason = "the few system calls on a descriptor; every other file here calls these"

@@ -21,7 +21,8 @@ use nix::sys::ioctl::ioctl_num_type;
 /// # Implementation safety
 /// A file behaves as the documentation of its path says (`/dev/contigo/`, `/dev/dma_heap/`,
 /// `/dev/vfio/`, `/dev/iommu`, `/proc/self/pagemap`, u-dma-buf's), as far as the backend relies on
-/// it: the module that makes the ioctls lists that.
+/// it: the module that makes the ioctls lists that. [`map`](Self::map) returns a new mapping of
+/// `len_bytes`, readable and writable, not at address 0, and not inherited by a child.
 pub unsafe trait SystemCalls: Send + Sync {
     /// openat(2), with `O_CLOEXEC`; never creates a file.
     ///
@@ -158,8 +159,10 @@ pub(crate) const RUNNING: Kernel = Kernel::Running(&Running);
 /// A structure that is the argument of one ioctl.
 ///
 /// # Implementation safety
-/// [`REQUEST`](Self::REQUEST) reads and writes no memory of this process except for one `Self`, and
-/// any bytes that the kernel writes are a value of it.
+/// For every value that the module of its list makes, [`REQUEST`](Self::REQUEST) reads and writes
+/// no memory of this process except for that value: where fields say how many bytes there are
+/// (VFIO's `argsz`, `flags`, `count`), that module alone sets them. Any bytes that the kernel writes
+/// are a value of it.
 pub(crate) unsafe trait Argument {
     /// The request's number.
     const REQUEST: ioctl_num_type;
@@ -175,6 +178,16 @@ macro_rules! arguments {
         unsafe impl $crate::linux::os::Argument for $structure {
             const REQUEST: nix::sys::ioctl::ioctl_num_type = $request;
         }
+        // The number has the structure's size, except for those of `_IO` (`asm-generic/ioctl.h`).
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the number has 32 bits"
+        )]
+        const _: () = {
+            let bytes = ($request as u32 >> 16 & 0x3FFF) as usize;
+            assert!(bytes == 0 || bytes == size_of::<$structure>());
+        };
     )+ };
 }
 pub(crate) use arguments;

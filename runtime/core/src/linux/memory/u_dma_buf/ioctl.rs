@@ -4,7 +4,8 @@
 //! together in 4.7.0: a module has all of them or none, and answers `ENOTTY` if it has none.
 //!
 //! The backend relies on this: the device's file can be mapped shared, as long as the module says
-//! the block is; what the ioctls and the attributes report of it is true; and a sync that succeeds
+//! the block is; no other code maps, writes or shortens it while it is open, as far as programs keep
+//! to flock(2); what the ioctls and the attributes report of it is true; and a sync that succeeds
 //! was done.
 #![allow(unsafe_code, reason = "the ioctls themselves")]
 
@@ -152,6 +153,9 @@ pub(super) fn export(kernel: &Kernel, device: &Fd, size: u64) -> Result<Fd, i32>
     const FLAGS: u32 = (libc::O_RDWR | libc::O_CLOEXEC).cast_unsigned();
     let mut args = ExportArgs { flags: FLAGS.into(), size, ..ExportArgs::default() };
     ask(kernel, device, &mut args)?;
+    if args.fd < 0 {
+        return Err(libc::EPROTO);
+    }
     // SAFETY: the kernel has just made this descriptor for this call.
     Ok(unsafe { kernel.made(args.fd) })
 }

@@ -108,7 +108,7 @@ impl UDmaBuf {
     ///   [`Error::Setting`]: it would be mapped uncached. [`Error::Unsupported`]: its address is
     ///   translated.
     pub fn open(name: &str) -> Result<Self, Error> {
-        // SAFETY: no address is translated.
+        // SAFETY: `translated` is false: such an address is refused.
         unsafe { Self::open_in(name, RUNNING, cache::granule(), false) }
     }
 
