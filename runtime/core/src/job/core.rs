@@ -40,8 +40,8 @@ use core::ops::Range;
 ///    starts a job with cleared pointers.
 ///
 /// # For callers
-/// 1. A channel whose job has ended may keep the interrupt line up until it is polled. Until then,
-///    siblings that wait poll again and again.
+/// 1. A channel whose job has ended may keep the interrupt line up until a poll returns the end of
+///    its last job, or no end. Until then, siblings that wait poll again and again.
 /// 2. [`Error::EndedByReset`]: the channel's driver was stopped, and the buffers come back. Start
 ///    the jobs again.
 /// 3. An event loop that arms the interrupt ([`Wait::arm_irq`](crate::Wait::arm_irq)) discards the

@@ -265,7 +265,8 @@ pub unsafe trait Driver {
     /// With jobs in flight a poll that returns `None` accesses a register, because the time of a
     /// simulated board passes by accesses. A driver that reports an end some time after it saw it
     /// acknowledges a level interrupt at once: otherwise each wait for the rest of the time returns
-    /// immediately.
+    /// immediately. After a poll that returned `None`, or the end of the last job in flight, no
+    /// interrupt of an end stays asserted: a program may sleep, and nothing polls an empty queue.
     ///
     /// If no job is in flight, it returns `None`, at once or after the timeout.
     ///

@@ -149,14 +149,10 @@ impl<D: Device> AxiDmaChannel<D> {
         }
         let side = self.lane.side;
         if timeout <= MAX_TIMEOUT {
-            match self.lane.look_first(&side.at(&self.device)) {
-                // True even after a reset (`believed`).
-                Ok(Some(end)) => {
-                    if self.lane.in_flight == 0 {
-                        set_busy(&self.device, side, false);
-                    }
-                    return Ok(Some(end));
-                }
+            let is_shared = self.device.siblings().is_some();
+            match self.lane.look_first(&side.at(&self.device), is_shared) {
+                // True even after a reset (`believed`), and not the last one.
+                Ok(Some(end)) => return Ok(Some(end)),
                 Ok(None) => {}
                 Err(error) => return self.believed(Err(self.or_siblings(error))),
             }

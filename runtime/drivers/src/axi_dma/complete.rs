@@ -80,7 +80,6 @@ impl Lane {
     fn look_at_descriptors(&mut self, at: &impl Mmio, status: u32) -> Result<Option<Completion>> {
         let ended = status & regs::TOLD != 0;
         self.quiet = if ended { 0 } else { self.quiet + 1 };
-        // The registers first: each poll of a descriptor is a sync.
         if regs::is_idle(status) {
             self.known = self.given;
         } else if !ended && self.quiet < QUIET_LOOKS {
@@ -95,17 +94,35 @@ impl Lane {
         self.look_at_memory(at, status)
     }
 
-    /// Polls the oldest job's descriptors before any register, if registers showed that they are
-    /// done, or if that costs less.
+    /// Polls the oldest job's descriptors before any register, if an earlier poll of registers
+    /// showed that they are done, or if that costs less.
+    ///
+    /// This acknowledges no interrupt. So the last job's end is left to [`look`](Self::look), after
+    /// which nothing polls the channel; and where a sibling sleeps in the same line (`is_shared`),
+    /// so is an end that no register showed.
     #[inline]
-    pub(super) fn look_first(&mut self, at: &impl Mmio) -> Result<Option<Completion>> {
-        if self.known == 0 && !self.is_coherent() {
+    pub(super) fn look_first(
+        &mut self,
+        at: &impl Mmio,
+        is_shared: bool,
+    ) -> Result<Option<Completion>> {
+        if self.in_flight == 1 || self.known == 0 && (is_shared || !self.is_coherent()) {
             return Ok(None);
         }
         self.look_at_memory(at, 0)
     }
 
-    /// Polls the oldest job's descriptors, if registers say they may be done. `status`: DMASR.
+    /// Acknowledges the interrupts of ends, where no poll of the channel follows. An error's stays
+    /// for the poll that reports it.
+    pub(super) fn acknowledge(&self, at: &impl Mmio) {
+        let ends = regs::DMASR.read(at) & regs::END_IRQS;
+        if ends != 0 {
+            // SAFETY: acknowledging moves no data.
+            unsafe { regs::DMASR.write(at, ends) };
+        }
+    }
+
+    /// Polls the oldest job's descriptors. `status`: DMASR, if it was read.
     #[inline(always)]
     pub(super) fn look_at_memory(
         &mut self,
@@ -116,6 +133,10 @@ impl Lane {
             match self.next_done()? {
                 Next::Job(ended) => {
                     let end = self.take_end(ended);
+                    if self.in_flight == 0 && !regs::is_idle(status) {
+                        // Its interrupt may have come after those that were acknowledged.
+                        self.acknowledge(at);
+                    }
                     if self.may_pause() {
                         // The next poll reports an error.
                         let _ = self.resume(at);

@@ -105,7 +105,7 @@ fn look_at(device: &impl Mmio, lane: &mut Lane) -> Result<Option<Completion>> {
     let side = lane.side;
     let at = side.at(device);
     let works = lane.runs && lane.in_flight > 0;
-    let found = match if works { lane.look_first(&at) } else { Ok(None) } {
+    let found = match if works { lane.look_first(&at, false) } else { Ok(None) } {
         Ok(None) => lane.look(&at),
         found => found,
     };
@@ -197,10 +197,23 @@ unsafe impl<D: Device> Driver for AxiDma<D> {
             }
             // Even without an answer: it may have failed, or may pause, and a kernel may need
             // several packets for one answer.
+            let mut is_send_read = false;
             if *sent == 0 || answer.is_none() {
-                *sent += usize::from(look_at(device, send)?.is_some());
+                let ended = look_at(device, send)?.is_some();
+                *sent += usize::from(ended);
+                is_send_read = !ended && send.in_flight > 0;
             }
-            Ok((*sent > 0 && answer.is_some(), send.step_us().min(receive.step_us())))
+            let over = *sent > 0 && answer.is_some();
+            // Both channels share one line, and the wait is for the other one: an end of this one
+            // must not keep the line up. It may have come after the poll, or have been found in a
+            // descriptor.
+            if !over && answer.is_some() {
+                receive.acknowledge(&Side::S2mm.at(device));
+            }
+            if !over && *sent > 0 && !is_send_read {
+                send.acknowledge(&Side::Mm2s.at(device));
+            }
+            Ok((over, send.step_us().min(receive.step_us())))
         };
         // Twice at most: a channel that may pause needs shorter steps from then on.
         for _ in 0..2 {

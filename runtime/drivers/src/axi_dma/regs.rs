@@ -83,6 +83,8 @@ pub(crate) const SG_DECODE_ERROR: u32 = 1 << 10;
 pub(crate) const ERRORS: u32 = 0b111 << 4 | 0b111 << 8;
 /// DMASR, bits 12, 13 and 14, IOC_Irq, Dly_Irq and Err_Irq.
 pub(crate) const IRQS: u32 = 0b111 << 12;
+/// IOC_Irq and Dly_Irq: packets ended.
+pub(crate) const END_IRQS: u32 = 0b011 << 12;
 
 /// The bits by which a job may have ended.
 pub(crate) const TOLD: u32 = IDLE | HALTED | ERRORS | IRQS;
