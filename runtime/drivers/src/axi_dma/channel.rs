@@ -187,7 +187,7 @@ impl<D: Device> AxiDmaChannel<D> {
         }
         if !ended && !timeout.is_zero() && self.lane.ring.is_some() {
             // Once per wait, even if no register showed anything.
-            found = self.lane.look_at_memory(&side.at(&self.device), 0);
+            found = self.lane.look_at_memory(&side.at(&self.device), 0, false);
         }
         let told = self.believed(found.map_err(|error| self.or_siblings(error)));
         if self.lane.in_flight == 0 {
@@ -204,11 +204,12 @@ impl<D: Device> AxiDmaChannel<D> {
         // A status in a descriptor was written before the reset, and is true.
         match (self.lane.ring.is_some(), found) {
             (true, Ok(Some(end))) => Ok(Some(end)),
-            (true, Ok(None)) => match self.lane.look_at_memory(&self.lane.side.at(&self.device), 0)
-            {
-                Ok(Some(end)) => Ok(Some(end)),
-                _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
-            },
+            (true, Ok(None)) => {
+                match self.lane.look_at_memory(&self.lane.side.at(&self.device), 0, false) {
+                    Ok(Some(end)) => Ok(Some(end)),
+                    _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
+                }
+            }
             _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
         }
     }

@@ -31,13 +31,15 @@ impl Lane {
         if !self.runs {
             return self.look_stopped();
         }
-        let status = if let Seen::Told(status) = self.seen {
+        let (status, is_idle) = if let Seen::Told(status) = self.seen {
             self.seen = Seen::Nothing;
-            status
+            // Of the jobs before the doorbell, not of those since.
+            (status, false)
         } else {
             let status = regs::DMASR.read(at);
-            self.seen = Seen::Looked { idle: regs::is_idle(status) };
-            status
+            let is_idle = regs::is_idle(status);
+            self.seen = Seen::Looked { idle: is_idle };
+            (status, is_idle)
         };
         if status == u32::MAX {
             return Err(self.fault(at, status));
@@ -48,7 +50,7 @@ impl Lane {
         }
         match self.ring {
             None => self.look_at_registers(at, status),
-            Some(_) => self.look_at_descriptors(at, status),
+            Some(_) => self.look_at_descriptors(at, status, is_idle),
         }
     }
 
@@ -77,10 +79,15 @@ impl Lane {
         Ok(Some(end))
     }
 
-    fn look_at_descriptors(&mut self, at: &impl Mmio, status: u32) -> Result<Option<Completion>> {
+    fn look_at_descriptors(
+        &mut self,
+        at: &impl Mmio,
+        status: u32,
+        is_idle: bool,
+    ) -> Result<Option<Completion>> {
         let ended = status & regs::TOLD != 0;
         self.quiet = if ended { 0 } else { self.quiet + 1 };
-        if regs::is_idle(status) {
+        if is_idle {
             self.known = self.given;
         } else if !ended && self.quiet < QUIET_LOOKS {
             let current = self.steps_to(regs::CURDESC_LOW.read(at));
@@ -91,7 +98,7 @@ impl Lane {
             self.known = current.unwrap_or(0);
         }
         self.quiet = 0;
-        self.look_at_memory(at, status)
+        self.look_at_memory(at, status, is_idle)
     }
 
     /// Polls the oldest job's descriptors before any register, if an earlier poll of registers
@@ -109,7 +116,7 @@ impl Lane {
         if self.in_flight == 1 || self.known == 0 && (is_shared || !self.is_coherent()) {
             return Ok(None);
         }
-        self.look_at_memory(at, 0)
+        self.look_at_memory(at, 0, false)
     }
 
     /// Acknowledges the interrupts of ends, where no poll of the channel follows. An error's stays
@@ -122,18 +129,20 @@ impl Lane {
         }
     }
 
-    /// Polls the oldest job's descriptors. `status`: DMASR, if it was read.
+    /// Polls the oldest job's descriptors. `status`: DMASR, if it was read; `is_idle`: it shows that
+    /// all jobs are done, and their interrupts were acknowledged.
     #[inline(always)]
     pub(super) fn look_at_memory(
         &mut self,
         at: &impl Mmio,
         status: u32,
+        is_idle: bool,
     ) -> Result<Option<Completion>> {
         loop {
             match self.next_done()? {
                 Next::Job(ended) => {
                     let end = self.take_end(ended);
-                    if self.in_flight == 0 && !regs::is_idle(status) {
+                    if self.in_flight == 0 && !is_idle {
                         // Its interrupt may have come after those that were acknowledged.
                         self.acknowledge(at);
                     }

@@ -137,3 +137,26 @@ fn interrupt_after_the_last_end_is_acknowledged() {
     assert!(ended.is_some() && hidden.get() == 0, "{ended:?}");
     assert!(!is_line_high(&board, &device));
 }
+
+/// A status from before a burst's doorbell shows nothing of its jobs: a register is read for their
+/// ends, and their interrupts are acknowledged.
+#[test]
+fn status_before_a_doorbell_is_not_the_bursts() {
+    let (board, region, pool) = bench(25, 4, 256);
+    let source = SourceConfig { packet_bytes: 256, gap_ns: 50_000, ..SourceConfig::default() };
+    let spec = CoreSpec { stream: StreamConfig::source(source, 2048), ..WITH_SG };
+    let device = core(&board, spec);
+    let whole = device.window().unwrap().core().unwrap();
+    let [_send, mut receive] = pair(&whole, &region, AxiDmaConfig::default());
+    receive.give(receives(&pool, ..));
+    device.run_for(20).unwrap();
+    receive.hold_doorbell();
+    for _ in 0..2 {
+        receive.give(receives(&pool, ..));
+    }
+    for job in 0..2 {
+        assert_eq!(receive.try_next::<1>().unwrap().unwrap().job, job);
+        assert!(!is_line_high(&board, &device), "job {job}");
+        device.run_for(50).unwrap();
+    }
+}
