@@ -29,6 +29,17 @@ pub(super) enum Seen {
     Looked { idle: bool },
 }
 
+/// A doorbell that is to be rung for one or more jobs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Owed {
+    /// The address of their last descriptor.
+    tail: u64,
+    /// The descriptor before their first one, of a receive that ran.
+    before: Option<usize>,
+    /// The channel had no job before them.
+    is_free: bool,
+}
+
 /// One channel: its jobs in flight, with descriptors or one at a time in registers.
 ///
 /// It is stopped, or it runs from its first job on. While it runs, the `in_flight` jobs from slot
@@ -56,9 +67,7 @@ pub(super) struct Lane {
     /// How many descriptors, from `first` on, registers showed to be done. A hint: their status may
     /// be late.
     pub(super) known: usize,
-    /// The tail of a burst, whose doorbell is to be rung, and whether the channel had no job before
-    /// the burst.
-    pub(super) owed: Option<(u64, bool)>,
+    pub(super) owed: Option<Owed>,
     /// How TAILDESC was last written.
     pub(super) tail: Tail,
     /// Of the oldest job: how many descriptors are done, with how many bytes, and RXSOF.
@@ -149,9 +158,6 @@ impl Lane {
             // SAFETY: as above.
             None => unsafe { self.submit_registers(at, operand)? },
         }
-        if let Seen::Looked { .. } = self.seen {
-            self.seen = Seen::Nothing;
-        }
         self.in_flight += 1;
         Ok(())
     }
@@ -190,7 +196,7 @@ impl Lane {
         operand: &DevSlice,
     ) -> Result<()> {
         let len_bytes = u32::try_from(operand.len_bytes).unwrap_or(0);
-        self.addr = operand.addr;
+        (self.addr, self.seen) = (operand.addr, Seen::Nothing);
         if !self.runs {
             // SAFETY: RS alone moves no data: LENGTH does.
             unsafe { self.start(at)? };
@@ -256,13 +262,12 @@ impl Lane {
         operand: &DevSlice,
         more: bool,
     ) -> Result<()> {
-        // A burst's first job finds out, for all of them.
-        let (is_first, is_free) = match self.owed {
-            Some((_, was_free)) => (false, was_free),
-            None => (true, self.in_flight == 0),
-        };
-        let is_dry = is_first && self.runs && self.side == Side::S2mm && self.is_dry(at);
+        let receives = self.runs && self.side == Side::S2mm;
         let Some(ring) = &mut self.ring else { return Ok(()) };
+        let (before, is_free) = match self.owed {
+            Some(Owed { before, is_free, .. }) => (before, is_free),
+            None => (receives.then(|| ring.after(self.head, ring.len() - 1)), self.in_flight == 0),
+        };
         let pieces = self.config.pieces(operand.len_bytes);
         let most_bytes = if pieces == 1 { operand.len_bytes } else { self.config.piece() };
         let (begins, mut last) = (self.head, self.head);
@@ -303,28 +308,27 @@ impl Lane {
                 self.start(at)?;
             }
         }
-        self.underruns += u64::from(is_dry);
-        if more {
-            self.owed = Some((tail, is_free));
-        } else {
-            self.owed = None;
-            // SAFETY: as above.
-            unsafe { self.write_tail(at, tail, is_free) };
+        self.owed = Some(Owed { tail, before, is_free });
+        if !more {
+            self.doorbell(at);
         }
         Ok(())
     }
 
-    /// Rings the doorbell of a burst.
+    /// Rings the doorbell that is owed, if the channel was not stopped since. Counts an underrun
+    /// here: until now the channel had none of the new descriptors.
+    #[inline]
     pub(super) fn doorbell(&mut self, at: &impl Mmio) {
-        if let Some((tail, is_free)) = self.owed.take()
-            && self.runs
-        {
-            if let Seen::Looked { .. } = self.seen {
-                self.seen = Seen::Nothing;
-            }
-            // SAFETY: the descriptors up to the tail name operands of jobs in flight.
-            unsafe { self.write_tail(at, tail, is_free) };
+        let Some(Owed { tail, before, is_free }) = self.owed.take().filter(|_| self.runs) else {
+            return;
+        };
+        self.underruns += u64::from(before.is_some_and(|before| self.is_dry(at, before, is_free)));
+        if let Seen::Looked { .. } = self.seen {
+            self.seen = Seen::Nothing;
         }
+        // SAFETY: the descriptors up to the tail name operands of jobs in flight, or of the one
+        // that is being submitted.
+        unsafe { self.write_tail(at, tail, is_free) };
     }
 
     /// Does a poll of a descriptor cost less than one of a register, because the port snoops?
@@ -333,30 +337,29 @@ impl Lane {
         self.ring.as_ref().is_some_and(Ring::is_coherent)
     }
 
-    /// Returns whether the descriptor that was written last is done.
+    /// Returns whether the descriptor at `index` is done.
     #[inline]
-    fn is_tail_done(&mut self) -> Result<bool> {
-        let Some(ring) = &mut self.ring else { return Ok(false) };
-        let (last, mut status) = (ring.after(self.head, ring.len() - 1), [0]);
+    fn is_done(&mut self, index: usize) -> bool {
+        let Some(ring) = &mut self.ring else { return false };
+        let mut status = [0];
         self.looks += 1;
-        ring.read(last, regs::STATUS_AT, &mut status)?;
-        Ok(status[0] & regs::COMPLETE != 0)
+        ring.read(index, regs::STATUS_AT, &mut status).is_ok() && status[0] & regs::COMPLETE != 0
     }
 
-    /// Returns whether a running channel has no descriptor left. It may have used the last one
-    /// since a poll. So that one is polled, on a port that snoops. On others DMASR is read here
-    /// unless a poll showed that, and the next poll saves one read. An Idle right after the last
-    /// job's doorbell is not believed: the core reports it late.
+    /// Returns whether a running channel has no descriptor left: it had no job (`is_free`), or
+    /// `last` is done. It may have used that one since a poll. So that one is polled, on a port
+    /// that snoops. On others DMASR is read here unless a poll showed that, and the next poll saves
+    /// one read. An Idle right after the last doorbell is not believed: the core reports it late.
     #[inline]
-    fn is_dry(&mut self, at: &impl Mmio) -> bool {
+    fn is_dry(&mut self, at: &impl Mmio, last: usize, is_free: bool) -> bool {
         let before = core::mem::take(&mut self.seen);
-        if matches!(before, Seen::Looked { idle: true }) || self.in_flight == 0 {
+        if matches!(before, Seen::Looked { idle: true }) || is_free {
             return true;
         }
         if self.is_coherent() {
             // Its status is written before the channel is idle, and a descriptor that comes between
             // is in time.
-            return self.is_tail_done().unwrap_or(false) && regs::is_idle(regs::DMASR.read(at));
+            return self.is_done(last) && regs::is_idle(regs::DMASR.read(at));
         }
         let status = regs::DMASR.read(at);
         if status & regs::TOLD != 0 {
@@ -454,8 +457,9 @@ impl Lane {
         if self.is_busy(at) {
             return true;
         }
-        let is_sure = matches!(self.seen, Seen::Looked { .. })
-            || self.is_coherent() && self.is_tail_done().unwrap_or(false);
+        let last = self.ring.as_ref().map_or(0, |ring| ring.after(self.head, ring.len() - 1));
+        let is_sure =
+            matches!(self.seen, Seen::Looked { .. }) || self.is_coherent() && self.is_done(last);
         self.runs && self.in_flight > 0 && !is_sure
     }
 

@@ -159,3 +159,35 @@ fn stop_forgets_an_owed_doorbell() {
         Some(again)
     );
 }
+
+/// The buffers of a burst come at its doorbell: a channel that ran out of them after the burst's
+/// first job, but before that, has lost something.
+#[test]
+fn underrun_within_a_burst_is_counted() {
+    for port in [SimBoard::port as fn(&SimBoard) -> Port, SimBoard::coherent_port] {
+        let (board, region, pool) = bench(14, 4, 256);
+        let source = SourceConfig { packet_bytes: 256, gap_ns: 10_000, ..SourceConfig::default() };
+        let spec = CoreSpec { stream: StreamConfig::source(source, 2048), ..WITH_SG };
+        let device = SimDevice::with_model(&board, port(&board), AxiDmaModel::new(spec));
+        let mut queue = alone(&device, &region, Side::S2mm, AxiDmaConfig::default());
+        let mut told = Vec::new();
+        queue.give(receives(&pool, ..));
+        // In time, and then too late.
+        for late_us in [0, 50] {
+            assert!(queue.try_next::<1>().unwrap().is_none());
+            queue.hold_doorbell();
+            queue.give(receives(&pool, ..));
+            device.run_for(late_us).unwrap();
+            queue.give(receives(&pool, ..));
+            queue.ring_doorbell().unwrap();
+            while device.model(AxiDmaModel::written).unwrap() < queue.counts().pushed - 1 {
+                device.run_for(1).unwrap();
+            }
+            told.push((queue.counts().underruns, device.model(AxiDmaModel::underruns).unwrap()));
+            while queue.len() > 1 {
+                assert!(queue.try_next::<1>().unwrap().is_some());
+            }
+        }
+        assert_eq!(told, [(0, 0), (1, 1)], "{}", port(&board).name);
+    }
+}
