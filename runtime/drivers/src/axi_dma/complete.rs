@@ -19,7 +19,8 @@ enum Next {
     /// It is done, and there are more.
     Descriptor,
     Open,
-    Failed,
+    /// It has an error's bit, in this status.
+    Failed(u32),
 }
 
 impl Lane {
@@ -170,8 +171,11 @@ impl Lane {
     /// Why the channel cannot go on, if the next descriptor shows no end.
     fn no_end(&mut self, at: &impl Mmio, status: u32, found: &Next) -> Option<Error> {
         match found {
-            // Perhaps after the channel's status was read.
-            Next::Failed => Some(self.fault(at, regs::DMASR.read(at))),
+            // Perhaps after the channel's status was read, and perhaps before it shows the error.
+            Next::Failed(failed) => {
+                let status = regs::DMASR.read(at) | regs::errors_of(*failed);
+                Some(self.fault(at, status))
+            }
             // The packets before the error were reported.
             _ if status & (regs::HALTED | regs::ERRORS) != 0 => Some(self.fault(at, status)),
             // CURDESC moved on before the status was written.
@@ -190,7 +194,7 @@ impl Lane {
                 Ok(Next::Job(ended)) => return Ok(Some(self.take_end(ended))),
                 Ok(Next::Descriptor) => {}
                 // A fault was reported before the stop.
-                Err(_) | Ok(Next::Failed | Next::Open) => self.in_flight = 0,
+                Err(_) | Ok(Next::Failed(_) | Next::Open) => self.in_flight = 0,
             }
         }
         Ok(None)
@@ -223,7 +227,7 @@ impl Lane {
         ring.read(ring.after(self.first, self.done), regs::CONTROL_AT, &mut words)?;
         let [control, status] = words;
         if status & (regs::FAILED | regs::COMPLETE) != regs::COMPLETE {
-            return Ok(if status & regs::FAILED != 0 { Next::Failed } else { Next::Open });
+            return Ok(if status & regs::FAILED != 0 { Next::Failed(status) } else { Next::Open });
         }
         if self.done == 0 {
             self.began = status & regs::FIRST;

@@ -257,6 +257,11 @@ pub(super) const fn is_idle(status: u32) -> bool {
     status & (IDLE | RESERVED) == IDLE
 }
 
+/// The errors of a descriptor's STATUS as DMASR's bits, which have the same order.
+pub(super) const fn errors_of(descriptor: u32) -> u32 {
+    (descriptor & FAILED) >> 24
+}
+
 /// An error's bit is set; all ones are no status.
 pub(super) const fn has_failed(status: u32) -> bool {
     status & ERRORS != 0 && status & RESERVED == 0

@@ -1,6 +1,7 @@
 //! Each error, and each refusal before anything is lost.
 
 use super::*;
+use crate::regs::axi_dma as regs;
 use contigo::drivers::axi_dma::StatusStream;
 use contigo::job::{Parts, Settings};
 use contigo::names::{Attach, DeviceName, row};
@@ -60,6 +61,32 @@ fn a_fault_in_memory_is_told_once() {
     }
     cases! { queue.fails::<1>() => Error::LengthCut { .. } }
     assert_eq!(queue.drain::<1>(), 2);
+}
+
+/// A descriptor's error bit comes before DMASR's.
+#[test]
+fn error_that_only_a_descriptor_shows_has_its_text() {
+    let (board, region, pool) = bench(15, 2, 256);
+    let model = AxiDmaModel::new(CoreSpec { error_at: Some(0), ..receiver(256, WITH_SG) });
+    let device = SimDevice::with_model(&board, board.coherent_port(), model);
+    let is_early = Cell::new(false);
+    let early = |offset, value| match offset {
+        0x34 if is_early.get() => value & !(regs::ERRORS | regs::HALTED | regs::IRQS),
+        _ => value,
+    };
+    let window = Bent::new(device.window().unwrap(), early);
+    let config = AxiDmaConfig::default();
+    // SAFETY: the model is built so.
+    let channel =
+        unsafe { AxiDmaChannel::alone(window, Side::S2mm, config, Some(ring(&region))) }.unwrap();
+    let mut queue = Queue::new(channel, 2).unwrap();
+    for _ in 0..2 {
+        queue.give(receives(&pool, ..));
+    }
+    device.run_for(20).unwrap();
+    is_early.set(true);
+    let error = queue.wait::<1>(Duration::ZERO).unwrap_err().cause;
+    cases! { error => Error::FaultAt { what, .. } if what.starts_with("DMASlvErr") }
 }
 
 #[test]
