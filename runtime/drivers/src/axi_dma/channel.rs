@@ -289,11 +289,12 @@ impl<D: Device> AxiDmaChannel<D> {
 // last byte was answered. No other poll is believed, nor one with an error. `stop` believes Halted,
 // which comes when all transfers have ended, and the end of a reset, which is graceful ("DMACR").
 // After a sibling's reset no register is believed: the epoch is read after them. 3. The bytes are
-// LENGTH's or the descriptors' own counts. 4. `check` touches nothing, and `poll` acknowledges
-// interrupts. 5. The port is the device's. 6. The caller of the function that made it promised it,
-// and `Core` gives each channel to one driver. 7. The program writes 0 and Reset into DMACR. 8.
-// Each wait has a limit. 9. A job's fields say that it is in flight only after its doorbell; `stop`
-// uses them only to decide whether to wait before it resets the channel.
+// LENGTH's or the descriptors' own counts. 4. `check` touches nothing. `poll` acknowledges
+// interrupts, and rings again for jobs before which the core may have paused. 5. The port is the
+// device's. 6. The caller of the function that made it promised it, and `Core` gives each channel
+// to one driver. 7. The program writes 0 and Reset into DMACR. 8. Each wait has a limit. 9. A panic
+// may leave a job uncounted, and a burst counts its jobs before their doorbell. `stop` uses the
+// count only to decide whether to wait before it resets the channel, and `runs` is set before RS.
 unsafe impl<D: Device> Driver for AxiDmaChannel<D> {
     forward!(|this| this.device => port, simulated, arm_irq);
 
@@ -333,7 +334,9 @@ unsafe impl<D: Device> Driver for AxiDmaChannel<D> {
         let side = lane.side;
         let rung = hw::locked(device, || {
             if device.reset_epoch() != *epoch {
-                return Err(Error::EndedByReset { device: side.name() });
+                let has_jobs = lane.runs && lane.in_flight > 0;
+                let ended = Err(Error::EndedByReset { device: side.name() });
+                return if has_jobs { ended } else { Ok(()) };
             }
             lane.doorbell(&side.at(device));
             Ok(())

@@ -446,7 +446,8 @@ impl Lane {
         }
     }
 
-    /// Returns whether it has jobs that have not ended. If it is idle, all its jobs are done.
+    /// Returns whether it has jobs and is not idle. If it is idle, all jobs are done whose doorbell
+    /// was rung, unless that was just now.
     pub(super) fn is_busy(&self, at: &impl Mmio) -> bool {
         self.runs && self.in_flight > 0 && !regs::is_idle(regs::DMASR.read(at))
     }

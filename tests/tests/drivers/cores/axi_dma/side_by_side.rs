@@ -43,6 +43,52 @@ fn waiting_receive_ends_by_a_reset_of_both() {
     }
 }
 
+/// A burst whose doorbell comes after a reset by the sibling: nothing of it starts, all of it comes
+/// back, and the channel begins anew.
+#[test]
+fn reset_within_a_burst_ends_it() {
+    for by_job in [false, true] {
+        let (board, region, pool) = bench(2, 4, 16 * 1024);
+        let device = core(&board, WITH_SG);
+        let whole = device.window().unwrap().core().unwrap();
+        let [mut send, mut receive] = pair(&whole, &region, stops_in(5));
+        receive.hold_doorbell();
+        receive.give(receives(&pool, ..64));
+        // Its stop resets the core.
+        send.give(sends(&pool, ..16_000));
+        device.run_for(2).unwrap();
+        send.stop_one::<1>();
+        let ended = Error::EndedByReset { device: "axi_dma s2mm" };
+        if by_job {
+            let refused = receive.submit(receives(&pool, ..64), &[]).unwrap_err();
+            assert_eq!(refused.error, ended);
+            assert!(refused.buffers.is_some(), "the device did not take it");
+        } else {
+            assert_eq!(receive.ring_doorbell().unwrap_err().error, ended);
+        }
+        assert_eq!(receive.drain::<1>(), 1);
+        receive.give(receives(&pool, ..64));
+        send.give(sends(&pool, ..64));
+        assert_eq!((receive.end::<1>().bytes, send.end::<1>().bytes), (Some(64), None));
+        clean(&board);
+    }
+}
+
+/// A doorbell without jobs rings nothing, and fails for nothing.
+#[test]
+fn doorbell_without_jobs_survives_a_siblings_reset() {
+    let (board, region, _) = bench(2, 1, 64);
+    let device = core(&board, WITH_SG);
+    let whole = device.window().unwrap().core().unwrap();
+    let config = AxiDmaConfig::default();
+    // SAFETY: the model is built so.
+    let mut receive = unsafe { whole.channel(Side::S2mm, config, Some(ring(&region))) }.unwrap();
+    // Opening the other channel resets the core, because this one has no jobs.
+    // SAFETY: as above.
+    let _send = unsafe { whole.channel(Side::Mm2s, config, Some(ring(&region))) }.unwrap();
+    assert_eq!(receive.doorbell(), Ok(()));
+}
+
 /// The interrupt's file fails while a stop waits: that is the stop's answer, and no reset ends what
 /// the other channel does.
 #[test]
