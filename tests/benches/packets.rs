@@ -178,7 +178,8 @@ unsafe impl Device for Instant {
     }
 }
 
-/// A run: so many packets, each of whose buffers is given back at once, or `BURST` of them together.
+/// A run: so many packets, each of whose buffers is given back at once, or `BURST` of them
+/// together.
 #[derive(Clone, Copy)]
 struct Run {
     in_flight: usize,

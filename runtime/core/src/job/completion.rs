@@ -32,7 +32,8 @@ impl Completion {
         Self { slot, bytes: None, status: 0, words: [0; 4], failed: None, last: None }
     }
 
-    /// Returns whether it can be true of a job that may write `most_bytes`; `None`: there is no job.
+    /// Returns whether it can be true of a job that may write `most_bytes`. `None`: there is no
+    /// job.
     #[inline]
     pub(super) fn is_possible(&self, most_bytes: Option<usize>) -> bool {
         most_bytes.is_some_and(|most_bytes| self.bytes.is_none_or(|bytes| bytes <= most_bytes))

@@ -147,18 +147,19 @@ use core::time::Duration;
 /// driver in a crate of its own.
 ///
 /// # Safety
-/// For callers. Every method except [`submit`](Self::submit) is safe to call, at any time and in
-/// any order.
+/// For callers. Every method except [`submit`](Self::submit) and
+/// [`submit_more`](Self::submit_more) is safe to call, at any time and in any order.
 ///
 /// # Implementation safety
-/// A job is in flight from `submit` until `poll` reports its end, or `stop` returns `Ok(())`.
+/// A job is in flight from `submit` or `submit_more` until `poll` reports its end, or `stop` returns `Ok(())`.
 /// 1. The device touches the bytes of jobs in flight and the driver's own memory, and nothing else.
 ///    It writes only operands whose [`OperandSpec`] declares it. A read may extend to the ends of
 ///    the bus words of an operand's first and last byte, as `word_bytes` there says.
 /// 2. Once `poll` has returned a [`Completion`], the device touches none of that slot's bytes.
-///    After `stop` has returned `Ok(())` it touches no bytes of any job, until the next `submit`. A
-///    write that is still under way in the interconnect counts as touching. A completion is of the
-///    job submitted last in its slot: `submit` discards an end that was not reported.
+///    After `stop` has returned `Ok(())` it touches no bytes of any job, until the next `submit` or
+///    `submit_more`: a `doorbell` starts nothing then. A write that is still under way in the
+///    interconnect counts as touching. A completion is of the job submitted last in its slot:
+///    submitting one discards an end that was not reported.
 /// 3. If a completion has `bytes`, the device wrote no byte of that operand beyond them.
 /// 4. `check` starts nothing. `poll` starts no job except those that were submitted and that the
 ///    device could not take yet.
@@ -179,7 +180,7 @@ use core::time::Duration;
 ///     comes first.
 /// 11. Jobs that ended before a fault are reported first, then `poll` returns the error.
 /// 12. After `stop`, `poll` reports the jobs that had ended before it, and then none. The next
-///     `submit` names slot 0 and starts the device anew.
+///     `submit` or `submit_more` names slot 0 and starts the device anew.
 pub unsafe trait Driver {
     /// The core's name, for messages.
     fn name(&self) -> &'static str;
@@ -232,8 +233,8 @@ pub unsafe trait Driver {
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()>;
 
     /// As [`submit`](Self::submit), for a job that others follow at once: the device may see it as
-    /// late as at the next [`doorbell`](Self::doorbell) or `submit`, one of which comes before the
-    /// next poll. The default submits it.
+    /// late as at the next [`doorbell`](Self::doorbell) or `submit`. One of them comes before the
+    /// next poll, unless the device is stopped first or a method panics. The default submits it.
     ///
     /// # Errors
     /// As `submit`.
@@ -250,8 +251,8 @@ pub unsafe trait Driver {
         unsafe { self.submit(slot, operands, args) }
     }
 
-    /// Rings the doorbell for the jobs of [`submit_more`](Self::submit_more). If there are none, it
-    /// does nothing, as the default does.
+    /// Rings the doorbell for the jobs of [`submit_more`](Self::submit_more). If there are none, or
+    /// the device was stopped since, it does nothing, as the default does.
     ///
     /// # Errors
     /// Why the device does not take them. The caller stops the device.

@@ -33,6 +33,17 @@ unsafe impl Driver for Panics<'_> {
         started
     }
 
+    unsafe fn submit_more(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let started = unsafe { self.camera.submit_more(slot, operands, &[]) };
+        self.panic_in("submit_more");
+        started
+    }
+
+    fn doorbell(&mut self) -> Result<()> {
+        self.camera.doorbell()
+    }
+
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         self.panic_in("poll");
         self.camera.poll(timeout)
@@ -107,5 +118,28 @@ fn panicked_wait_returns_bytes_after_stop() {
     device.run_for(100).unwrap();
     assert_eq!(written(&board), before);
     // And the next job is whole.
+    assert!(queue.run(receives(&pool, ..), &[], A_WHILE).is_ok());
+}
+
+/// A panic within a burst: no doorbell is rung for its jobs, which is an error until the queue is
+/// stopped. All of them come back.
+#[test]
+fn panic_within_a_burst_rings_no_doorbell() {
+    let ((board, region, pool), panics) = (bench(9, 3, PACKET), Cell::new(""));
+    let device = camera(spec(SourceConfig::default()), &board, board.port());
+    let camera = camera_of(&device, lines(&region, 8), 8).unwrap();
+    let mut queue = Queue::new(Panics { camera, place: &panics }, 8).unwrap();
+    queue.hold_doorbell();
+    queue.give(receives(&pool, ..));
+    panics.set("submit_more");
+    let job = || drop(queue.submit(receives(&pool, ..), &[]));
+    assert!(catch_unwind(AssertUnwindSafe(job)).is_err());
+    let stopped = Error::QueueStopped { in_flight: 2 };
+    assert_eq!(queue.ring_doorbell().unwrap_err().error, stopped);
+    device.run_for(50).unwrap();
+    assert!(queue.wait::<1>(Duration::ZERO).unwrap().is_none(), "a wait rings none either");
+    assert_eq!((written(&board), pool.taken()), (0, 2));
+    queue.stop().unwrap();
+    assert_eq!(queue.drain::<1>(), 2);
     assert!(queue.run(receives(&pool, ..), &[], A_WHILE).is_ok());
 }

@@ -170,8 +170,12 @@ impl<D: Driver> Queue<D> {
     /// Rings the doorbell that is owed, and ends the burst.
     #[inline(never)]
     pub(super) fn ring(&mut self, site: Site) -> Result<(), JobError<()>> {
+        if self.state == State::MustStop {
+            let error = Error::QueueStopped { in_flight: self.len() };
+            return Err(JobError::leaked(error, error));
+        }
         self.held = false;
-        if !mem::take(&mut self.owed) || self.state != State::AtWork {
+        if !mem::take(&mut self.owed) {
             return Ok(());
         }
         // As in `launch`.
@@ -229,7 +233,7 @@ impl<D: Driver> Queue<D> {
         if let Err(error) = timeout_us(timeout) {
             return Err(JobError::leaked(error, error));
         }
-        if self.held {
+        if self.held && self.state == State::AtWork {
             self.ring(site)?;
         }
         self.feed(site);

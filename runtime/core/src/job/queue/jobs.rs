@@ -128,8 +128,8 @@ impl<D: Driver> Queue<D> {
     }
 
     /// Begins a burst: until [`ring_doorbell`](Self::ring_doorbell) or the next wait, jobs are
-    /// submitted without a doorbell, where the driver can do that ([`Driver::submit_more`]). A ring
-    /// of descriptors then has one doorbell for all of them. Ring it before an event loop sleeps.
+    /// submitted without a doorbell, where the driver can do that ([`Driver::submit_more`]): AXI
+    /// DMA's with scatter-gather then ring one for all of them. Ring it before an event loop sleeps.
     ///
     /// ```
     /// use contigo::{Driver, Pool, Queue, Result};
@@ -151,6 +151,8 @@ impl<D: Driver> Queue<D> {
     ///
     /// # Errors
     /// The device did not take the jobs: as [`wait`](Self::wait), for the channel as a whole.
+    /// [`Error::QueueStopped`]: the device would not stop, or its driver panicked. Nothing was
+    /// rung; [`stop`](Self::stop) it.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn ring_doorbell(&mut self) -> Result<(), JobError<()>> {
