@@ -23,7 +23,7 @@ use core::time::Duration;
 /// them. Each poll reads one more register.
 ///
 /// If the gate does not shut, because the interconnect owes an answer, no register of the core is
-/// touched until it does. `poll` and `submit` then return
+/// touched until it does. `poll`, `submit` and `doorbell` then return
 /// [`Error::WillNotStop`](contigo_core::Error::WillNotStop), and dropping the driver leaks it.
 #[derive(Debug)]
 pub struct Gated<D, W: Mmio + Wait> {
@@ -86,6 +86,22 @@ unsafe impl<D: Driver, W: Mmio + Wait> Driver for Gated<D, W> {
         self.refuse()?;
         // SAFETY: the caller's promise.
         unsafe { self.driver.submit(slot, operands, words) }
+    }
+
+    unsafe fn submit_more(
+        &mut self,
+        slot: usize,
+        operands: &[DevSlice],
+        words: &[u32],
+    ) -> Result<()> {
+        self.refuse()?;
+        // SAFETY: the caller's promise.
+        unsafe { self.driver.submit_more(slot, operands, words) }
+    }
+
+    fn doorbell(&mut self) -> Result<()> {
+        self.refuse()?;
+        self.driver.doorbell()
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {

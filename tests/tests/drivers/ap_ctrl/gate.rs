@@ -84,6 +84,16 @@ unsafe impl Driver for Touched<'_> {
         self.touch();
         Ok(())
     }
+    /// Twice, so that it is no `submit`.
+    unsafe fn submit_more(&mut self, _: usize, _: &[DevSlice], _: &[u32]) -> Result<(), Error> {
+        self.touch();
+        self.touch();
+        Ok(())
+    }
+    fn doorbell(&mut self) -> Result<(), Error> {
+        self.touch();
+        Ok(())
+    }
     fn poll(&mut self, _: Duration) -> Result<Option<Completion>, Error> {
         self.touch();
         Ok(Some(Completion::of(0)))
@@ -111,6 +121,9 @@ fn open_gate_keeps_the_driver_from_its_core() {
     assert_eq!(gated.poll(Duration::ZERO), Err(HELD));
     // SAFETY: as above.
     assert_eq!(unsafe { gated.submit(0, &[], &[]) }, Err(HELD));
+    // SAFETY: as above.
+    assert_eq!(unsafe { gated.submit_more(0, &[], &[]) }, Err(HELD));
+    assert_eq!(gated.doorbell(), Err(HELD));
     assert_eq!(gated.stop_program(), StopProgram::default(), "the core's own would be believed");
     drop(gated);
     assert_eq!(touched.get(), 0, "it is leaked");
@@ -120,6 +133,17 @@ fn open_gate_keeps_the_driver_from_its_core() {
     owes.words[4].set(regs::IDLE | regs::STOPPED | regs::IN_RESET);
     assert!(matches!(gate(&owes), Err(Error::WillNotStop { .. })), "the fake ends no reset");
     assert_eq!(owes.words[3].get(), regs::STOP, "it was asked to");
+}
+
+#[test]
+fn burst_passes_the_gate_with_one_doorbell() {
+    let (touched, idle) = (Cell::new(0), fake(&[(0x10, regs::IDLE)]));
+    let port = SimBoard::new(1).port();
+    // SAFETY: there is no core.
+    let mut gated = unsafe { Gated::new(Touched(&touched, port), gate(&idle).unwrap()) };
+    // SAFETY: as above.
+    assert_eq!((unsafe { gated.submit_more(0, &[], &[]) }, touched.get()), (Ok(()), 2));
+    assert_eq!((gated.doorbell(), touched.get()), (Ok(()), 3));
 }
 
 /// A core that looks at no answer says that it is done while its last write is under way.
