@@ -130,8 +130,8 @@ impl Lane {
         }
     }
 
-    /// Polls the oldest job's descriptors. `status`: DMASR, if it was read; `is_idle`: it shows that
-    /// all jobs are done, and their interrupts were acknowledged.
+    /// Polls the oldest job's descriptors. `status`: DMASR, if it was read. `is_idle`: it showed
+    /// that all jobs are done, and their interrupts were acknowledged.
     #[inline(always)]
     pub(super) fn look_at_memory(
         &mut self,

@@ -404,8 +404,8 @@ impl Lane {
         }
     }
 
-    /// Rings the doorbell if the core, which [may pause](Self::may_pause), does so before the oldest
-    /// job.
+    /// Rings the doorbell if the core, which [may pause](Self::may_pause), does so before the
+    /// oldest job.
     #[cold]
     pub(super) fn resume(&mut self, at: &impl Mmio) -> Result<()> {
         if !regs::is_idle(regs::DMASR.read(at)) {

@@ -59,7 +59,8 @@
 //!
 //! **Interrupts.** One for each packet, or one for several, by the settings `irq_packets` and
 //! `irq_delay`. Both lines are ORed into one. A driver polls registers first, and a descriptor when
-//! CURDESC, Idle or an interrupt's bit shows that one may be done.
+//! CURDESC, Idle or an interrupt's bit shows that one may be done. On a port that snoops it polls a
+//! descriptor first, except for the last job's and beside a sibling.
 //!
 //! **No identity.** No register identifies an AXI DMA. Opening one detects all ones, and reserved
 //! bits that are set; another core would pass.
