@@ -77,6 +77,7 @@
 mod channel;
 mod complete;
 mod config;
+mod doorbell;
 mod driver;
 mod lane;
 mod regs;
