@@ -11,6 +11,8 @@ use contigo_core::types::{Error, Result};
 /// After so many polls of registers that showed nothing, a descriptor is polled: if CURDESC or an
 /// interrupt's bit is late, the end is found all the same.
 const QUIET_LOOKS: u32 = 256;
+/// So many reads of a register, 100 ns and more each, outlast the answer to a descriptor's write.
+const LATE_READS: u32 = 4;
 
 /// The next descriptor of a job.
 enum Next {
@@ -121,31 +123,37 @@ impl Lane {
     }
 
     /// Acknowledges the interrupts of ends, where no poll of the channel follows. An error's stays
-    /// for the poll that reports it.
-    pub(super) fn acknowledge(&self, at: &impl Mmio) {
-        let ends = regs::DMASR.read(at) & regs::END_IRQS;
+    /// for the poll that reports it. Returns whether no more of them is to come: it found one, or
+    /// the channel is idle.
+    pub(super) fn acknowledge(&mut self, at: &impl Mmio) -> bool {
+        let status = regs::DMASR.read(at);
+        let ends = status & regs::END_IRQS;
         if ends != 0 {
             // SAFETY: acknowledging moves no data.
             unsafe { regs::DMASR.write(at, ends) };
+            // They may be those of jobs in flight: the next poll looks at memory.
+            self.quiet = QUIET_LOOKS;
         }
+        ends != 0 || regs::is_idle(status)
     }
 
-    /// Polls the oldest job's descriptors. `status`: DMASR, if it was read. `is_idle`: it showed
-    /// that all jobs are done, and their interrupts were acknowledged.
+    /// Polls the oldest job's descriptors. `status`: DMASR, if it was read. `acknowledged`: it
+    /// showed that all jobs are done, and their interrupts were acknowledged.
     #[inline(always)]
     pub(super) fn look_at_memory(
         &mut self,
         at: &impl Mmio,
         status: u32,
-        is_idle: bool,
+        acknowledged: bool,
     ) -> Result<Option<Completion>> {
         loop {
             match self.next_done()? {
                 Next::Job(ended) => {
                     let end = self.take_end(ended);
-                    if self.in_flight == 0 && !is_idle {
-                        // Its interrupt may have come after those that were acknowledged.
-                        self.acknowledge(at);
+                    if self.in_flight == 0 && !acknowledged {
+                        // Its interrupt may have come after those that were acknowledged, or come
+                        // now: the core raises it once the descriptor's write was answered.
+                        let _ = (0..LATE_READS).any(|_| self.acknowledge(at));
                     }
                     if self.may_pause() {
                         // The next poll reports an error.

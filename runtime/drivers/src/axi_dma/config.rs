@@ -50,7 +50,9 @@ pub struct AxiDmaConfig {
     /// one, set the delay too.
     pub irq_packets: u8,
     /// With scatter-gather: after this time without an interrupt, fewer packets raise one too, in
-    /// the core's units (125 clocks of the descriptors' port by default). 0: never.
+    /// the core's units (125 clocks of the descriptors' port by default). 0: never. It may come
+    /// after the last job's end was reported, and then stays asserted until the channel has jobs
+    /// again and is polled: where two channels share a line, keep 0.
     pub irq_delay: u8,
 }
 

@@ -96,10 +96,10 @@ impl Lane {
         Ok(())
     }
 
-    /// Returns whether the core may pause with jobs left.
+    /// Returns whether the core may pause with jobs left whose doorbell was rung.
     #[inline]
     pub(super) const fn may_pause(&self) -> bool {
-        self.tail.may_pause() && self.in_flight > 0 && self.runs
+        self.tail.may_pause() && self.in_flight > 0 && self.runs && self.owed.is_none()
     }
 
     /// The longest wait without a poll.

@@ -208,10 +208,10 @@ unsafe impl<D: Device> Driver for AxiDma<D> {
             // must not keep the line up. It may have come after the poll, or have been found in a
             // descriptor.
             if !over && answer.is_some() {
-                receive.acknowledge(&Side::S2mm.at(device));
+                let _ = receive.acknowledge(&Side::S2mm.at(device));
             }
             if !over && *sent > 0 && !is_send_read {
-                send.acknowledge(&Side::Mm2s.at(device));
+                let _ = send.acknowledge(&Side::Mm2s.at(device));
             }
             Ok((over, send.step_us().min(receive.step_us())))
         };
