@@ -151,7 +151,8 @@ use core::time::Duration;
 /// [`submit_more`](Self::submit_more) is safe to call, at any time and in any order.
 ///
 /// # Implementation safety
-/// A job is in flight from `submit` or `submit_more` until `poll` reports its end, or `stop` returns `Ok(())`.
+/// A job is in flight from `submit` or `submit_more` until `poll` reports its end, or `stop`
+/// returns `Ok(())`.
 /// 1. The device touches the bytes of jobs in flight and the driver's own memory, and nothing else.
 ///    It writes only operands whose [`OperandSpec`] declares it. A read may extend to the ends of
 ///    the bus words of an operand's first and last byte, as `word_bytes` there says.

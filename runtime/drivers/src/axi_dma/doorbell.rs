@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "a doorbell starts transfers")]
-//! The doorbell of a channel with descriptors: when it is rung, whether the channel was dry by then,
-//! and when the core pauses before it.
+//! The doorbell of a channel with descriptors: when it is rung, whether the channel was dry by
+//! then, and when the core pauses before it.
 
 use super::lane::{Lane, Owed, Seen};
 use super::regs;

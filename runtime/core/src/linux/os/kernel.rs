@@ -161,8 +161,8 @@ pub(crate) const RUNNING: Kernel = Kernel::Running(&Running);
 /// # Implementation safety
 /// For every value that the module of its list makes, [`REQUEST`](Self::REQUEST) reads and writes
 /// no memory of this process except for that value: where fields say how many bytes there are
-/// (VFIO's `argsz`, `flags`, `count`), that module alone sets them. Any bytes that the kernel writes
-/// are a value of it.
+/// (VFIO's `argsz`, `flags`, `count`), that module alone sets them. Any bytes that the kernel
+/// writes are a value of it.
 pub(crate) unsafe trait Argument {
     /// The request's number.
     const REQUEST: ioctl_num_type;

@@ -4,9 +4,9 @@
 //! together in 4.7.0: a module has all of them or none, and answers `ENOTTY` if it has none.
 //!
 //! The backend relies on this: the device's file can be mapped shared, as long as the module says
-//! the block is; no other code maps, writes or shortens it while it is open, as far as programs keep
-//! to flock(2); what the ioctls and the attributes report of it is true; and a sync that succeeds
-//! was done.
+//! the block is; no other code maps, writes or shortens it while it is open, as far as programs
+//! keep to flock(2); what the ioctls and the attributes report of it is true; and a sync that
+//! succeeds was done.
 #![allow(unsafe_code, reason = "the ioctls themselves")]
 
 use crate::linux::os::fd::Fd;
