@@ -59,6 +59,19 @@ pub struct Segment {
     pub len_bytes: usize,
 }
 
+/// The most ranges of one list: what a burst's caches are maintained with lies on the stack.
+pub const MAX_SYNC_RANGES: usize = 32;
+
+/// A range of a block, and what its device does with the bytes: one entry of a list for
+/// [`Backend::sync_all_for_device`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyncRange {
+    /// The bytes, counted from the block's first one.
+    pub range: Range<usize>,
+    /// What the device does with them.
+    pub direction: Direction,
+}
+
 /// One block of DMA memory: `HugeTlb`, `UDmaBuf`, `DmaHeap`, `sim::Sim`, or one of your own.
 ///
 /// The backend owns the memory until it is dropped, and [`Region`](crate::Region) owns the backend.
@@ -133,6 +146,37 @@ pub unsafe trait Backend: Send + Sync {
     /// # Safety
     /// As [`sync_for_device`](Self::sync_for_device).
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
+
+    /// As [`sync_for_device`](Self::sync_for_device) for each of `ranges`, at most
+    /// [`MAX_SYNC_RANGES`] of them: for a backend whose kernel takes a list, or that can make one
+    /// of ranges that touch. The default syncs them one after another.
+    ///
+    /// # Errors
+    /// As `sync_for_device`. Any number of them may have been synced.
+    ///
+    /// # Safety
+    /// As `sync_for_device`, for each.
+    unsafe fn sync_all_for_device(&self, ranges: &[SyncRange]) -> Result<(), Error> {
+        ranges.iter().try_for_each(|each| {
+            // SAFETY: the caller's promise.
+            unsafe { self.sync_for_device(each.range.clone(), each.direction) }
+        })
+    }
+
+    /// As [`sync_for_cpu`](Self::sync_for_cpu) for each of `ranges`, at most [`MAX_SYNC_RANGES`] of
+    /// them. The default syncs them one after another.
+    ///
+    /// # Errors
+    /// As `sync_for_cpu`. Any number of them may have been synced.
+    ///
+    /// # Safety
+    /// As `sync_for_cpu`, for each.
+    unsafe fn sync_all_for_cpu(&self, ranges: &[SyncRange]) -> Result<(), Error> {
+        ranges.iter().try_for_each(|each| {
+            // SAFETY: the caller's promise.
+            unsafe { self.sync_for_cpu(each.range.clone(), each.direction) }
+        })
+    }
 
     /// Checks that everything this backend began for `range` has ended. A hand-over calls it before
     /// bytes come back to the CPU, also if the device has only read them, and before a tensor of

@@ -4,7 +4,8 @@
 )]
 //! The block behind a region: its facts, whatever the backend, and the syncs.
 
-use crate::mem::span::{Maintenance, Span};
+use crate::mem::SyncRange;
+use crate::mem::span::Span;
 use crate::mem::{Backend, Mapping, Port, SyncScope};
 use crate::trace::stats::Counters;
 use crate::trace::{self, Event, Site};
@@ -101,7 +102,7 @@ impl State {
         let state =
             Self { mapping, line, taken_bytes: AtomicUsize::new(0), counters: Counters::default() };
         if matches!(mapping.scope, SyncScope::Range { .. } | SyncScope::Whole) {
-            let whole = Maintenance { range: 0..len_bytes, direction: Direction::Bidirectional };
+            let whole = SyncRange { range: 0..len_bytes, direction: Direction::Bidirectional };
             state.sync_for_device(backend, &whole, site)?;
             state.sync_for_cpu(backend, &whole, site)?;
         }
@@ -163,7 +164,7 @@ impl State {
     pub(crate) fn sync_for_device(
         &self,
         backend: &dyn Backend,
-        what: &Maintenance,
+        what: &SyncRange,
         site: Site,
     ) -> Result<()> {
         let event =
@@ -182,7 +183,7 @@ impl State {
     pub(crate) fn sync_for_cpu(
         &self,
         backend: &dyn Backend,
-        what: &Maintenance,
+        what: &SyncRange,
         site: Site,
     ) -> Result<()> {
         let event =

@@ -15,7 +15,7 @@ pub(crate) mod port;
 pub(crate) mod region;
 pub(crate) mod span;
 
-pub use backend::{Backend, Mapping, Segment, SyncScope};
+pub use backend::{Backend, MAX_SYNC_RANGES, Mapping, Segment, SyncRange, SyncScope};
 pub use block::Requirements;
 pub use buf::{CpuBuf, DevBuf, DevSlice, DriverBuf, Operand};
 pub use handle::{Api, Handle};

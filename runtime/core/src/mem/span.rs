@@ -1,7 +1,7 @@
 //! A run of bytes in a block, and what has to be done to the caches when it changes hands.
 //! Arithmetic only: no memory is touched here, so that tests can drive it without any.
 
-use crate::mem::SyncScope;
+use crate::mem::{SyncRange, SyncScope};
 use crate::types::{Align, Direction, Error};
 use core::ops::{Bound, Range, RangeBounds};
 
@@ -81,15 +81,6 @@ impl Part {
     }
 }
 
-/// The maintenance that one hand-over needs on a non-coherent port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Maintenance {
-    /// The byte range for the backend's sync.
-    pub(crate) range: Range<usize>,
-    /// The direction for the backend's sync.
-    pub(crate) direction: Direction,
-}
-
 /// The maintenance before a device uses `span`, which belongs to a buffer that owns `extent` alone.
 ///
 /// If the device only reads, the exact bytes are cleaned: the backend rounds them out, and cleaning
@@ -102,11 +93,11 @@ pub(crate) fn before_device(
     direction: Direction,
     extent: Span,
     line: Align,
-) -> Result<Maintenance, Error> {
+) -> Result<SyncRange, Error> {
     if !direction.device_writes() {
-        return Ok(Maintenance { range: span.range(), direction });
+        return Ok(SyncRange { range: span.range(), direction });
     }
-    Ok(Maintenance {
+    Ok(SyncRange {
         range: whole_lines(span, extent, line)?.range(),
         direction: Direction::Bidirectional,
     })
@@ -124,14 +115,14 @@ pub(crate) fn before_writing(
     extent: Span,
     line: Align,
     scope: SyncScope,
-) -> Result<[Maintenance; 2], Error> {
+) -> Result<[SyncRange; 2], Error> {
     let lines = whole_lines(span, extent, line)?;
     let done = match written {
         _ if scope == SyncScope::Whole => lines,
         Some(written) => whole_lines(written, extent, line)?,
         None => Span::new(lines.end(), 0),
     };
-    let run = |start: usize, end: usize| Maintenance {
+    let run = |start: usize, end: usize| SyncRange {
         range: start..end.max(start),
         direction: Direction::Bidirectional,
     };
@@ -142,9 +133,9 @@ pub(crate) fn before_writing(
 }
 
 /// The maintenance after a device wrote `span`, before the CPU reads it.
-pub(crate) fn after_device(span: Span, extent: Span, line: Align) -> Result<Maintenance, Error> {
+pub(crate) fn after_device(span: Span, extent: Span, line: Align) -> Result<SyncRange, Error> {
     let lines = whole_lines(span, extent, line)?;
-    Ok(Maintenance { range: lines.range(), direction: Direction::FromDevice })
+    Ok(SyncRange { range: lines.range(), direction: Direction::FromDevice })
 }
 
 /// `span` rounded out to whole lines, if they all lie in `extent`.
@@ -164,13 +155,13 @@ mod tests {
     const EXTENT: Span = Span::new(128, 256);
     const RANGED: SyncScope = SyncScope::Range { granule_bytes: 64 };
 
-    fn maintenance(start: usize, len: usize, direction: Direction) -> Result<Maintenance, Error> {
+    fn maintenance(start: usize, len: usize, direction: Direction) -> Result<SyncRange, Error> {
         before_device(Span::new(start, len), direction, EXTENT, Align::LINE)
     }
 
     #[test]
     fn device_writes_clean_whole_lines() {
-        let lines = Maintenance { range: 128..192, direction: Direction::Bidirectional };
+        let lines = SyncRange { range: 128..192, direction: Direction::Bidirectional };
         assert_eq!(maintenance(128, 64, Direction::FromDevice), Ok(lines.clone()));
         assert_eq!(maintenance(130, 3, Direction::FromDevice), Ok(lines.clone()));
         assert_eq!(maintenance(128, 40, Direction::Bidirectional), Ok(lines));
@@ -193,7 +184,7 @@ mod tests {
     #[test]
     fn bytes_that_are_only_read_are_named_exactly() {
         let asked = maintenance(130, 3, Direction::ToDevice);
-        assert_eq!(asked, Ok(Maintenance { range: 130..133, direction: Direction::ToDevice }));
+        assert_eq!(asked, Ok(SyncRange { range: 130..133, direction: Direction::ToDevice }));
     }
 
     #[test]

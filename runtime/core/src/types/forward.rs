@@ -103,6 +103,18 @@ macro_rules! forward {
             $crate::forward!(@@ self $to inner => unsafe { inner.sync_for_cpu(range, direction) })
         }
     };
+    (@ sync_all_for_device $to:tt) => {
+        unsafe fn sync_all_for_device(&self, ranges: &[$crate::mem::SyncRange]) -> $crate::Result<()> {
+            // SAFETY: the caller's promise.
+            $crate::forward!(@@ self $to inner => unsafe { inner.sync_all_for_device(ranges) })
+        }
+    };
+    (@ sync_all_for_cpu $to:tt) => {
+        unsafe fn sync_all_for_cpu(&self, ranges: &[$crate::mem::SyncRange]) -> $crate::Result<()> {
+            // SAFETY: the caller's promise.
+            $crate::forward!(@@ self $to inner => unsafe { inner.sync_all_for_cpu(ranges) })
+        }
+    };
     (@ settled $to:tt) => {
         fn settled(&self, range: ::core::ops::Range<usize>) -> $crate::Result<()> {
             $crate::forward!(@@ self $to inner => inner.settled(range))
