@@ -124,7 +124,11 @@ impl Buffer {
     /// # Errors
     /// The current owner; [`Refusal::Viewed`] where one of the views writes.
     pub fn open_view(&mut self, views: &Views, access: Access) -> Result<(), Refusal> {
-        self.cpu()?;
+        let buf = self.cpu_mut()?;
+        if access == Access::Write {
+            // The view may write by an address from before the last job.
+            let _ = buf.as_mut_ptr();
+        }
         views.open(access)
     }
 

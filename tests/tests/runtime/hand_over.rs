@@ -396,3 +396,40 @@ fn ended_jobs_bytes_are_no_devices() {
         assert_eq!((unowned(), ended.is_ok()), (1, true), "{start:?} {poll:?}, {}", port.name);
     }
 }
+
+/// A buffer that the CPU has only read since its last job has no dirty line.
+#[test]
+fn only_what_the_cpu_wrote_is_cleaned() {
+    static TENSORS: TensorTable<1> = TensorTable::new();
+    let harness = OnSim::new(1, SimBoard::port, SimSpec::default());
+    let region = Region::new(harness.open(16 << 10).unwrap()).unwrap();
+    let mut queue = Queue::new(Xor::<_, 1>::new(&harness), 1).unwrap();
+    let mut buf = region.alloc(1024, Align::PAGE).unwrap();
+    // The clean before a job, and the invalidation after it.
+    let mut job = |buf: CpuBuf, syncs: u64| {
+        let before = region.stats().syncs;
+        let [buf] = queue.run([buf.in_out(..)], &[1], LIMIT).unwrap().buffers;
+        assert_eq!(region.stats().syncs - before, syncs);
+        buf
+    };
+    buf = job(buf, 2);
+    buf = job(buf, 1);
+    assert_eq!(buf.view::<u8>().unwrap(), [0; 1024]);
+    buf = job(buf.slice(..100).unwrap().whole(), 1);
+    buf.view_mut::<u8>().unwrap()[7] = 1;
+    buf = job(buf, 2);
+    assert_eq!(buf.view::<u8>().unwrap()[7], 0);
+    let _ = buf.as_mut_ptr();
+    buf = job(buf, 2);
+    buf.copy_from_slice(&[1]).unwrap();
+    buf = job(buf, 2);
+    // A framework may write what it was lent.
+    let mut lent = TENSORS.lend(buf, &bytes_of(1024, false)).unwrap();
+    told(&mut lent);
+    buf = job(lent.take_back().unwrap(), 2);
+    // After a job on a part of it, the rest may be dirty.
+    let [buf] = queue.run([buf.in_out(..64)], &[1], LIMIT).unwrap().buffers;
+    let before = region.stats().syncs;
+    let _ = queue.run([buf.in_out(..)], &[1], LIMIT).unwrap();
+    assert_eq!(region.stats().syncs - before, 2);
+}

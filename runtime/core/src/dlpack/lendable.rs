@@ -56,6 +56,7 @@ impl sealed::Sealed for CpuBuf {
 
     /// The consumer is the CPU, on the same side of the caches.
     fn hand_over(&mut self, _: usize, _: bool, _: Site) -> Result<()> {
+        self.will_be_written();
         Ok(())
     }
 

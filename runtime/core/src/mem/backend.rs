@@ -124,7 +124,8 @@ pub unsafe trait Backend: Send + Sync {
 
     /// Hands `range` to the device: what the CPU wrote becomes visible to it, and no dirty line is
     /// left that could later overwrite what it writes. Called only for memory whose scope is
-    /// `Range` or `Whole`, on a non-coherent port. Under `Whole` the range is advice.
+    /// `Range` or `Whole`, on a non-coherent port. Under `Whole` the range is advice. Under
+    /// `Range` it is left out for a buffer that the CPU has only read since `sync_for_cpu`.
     ///
     /// # Errors
     /// The kernel's refusal, or [`Error::Contended`].

@@ -39,6 +39,7 @@ pub fn chaining_needs_no_sync<H: Harness>(harness: &H) -> Verdict {
     for _ in 0..16 {
         let bytes = scribble(&mut rng, &mut input)?;
         scribble(&mut rng, &mut middle)?;
+        scribble(&mut rng, &mut output)?;
         let mut before = rig.syncs();
         let mut made = |what, expected| -> Verdict {
             let syncs = rig.syncs() - before;

@@ -32,17 +32,20 @@ pub struct CpuBuf {
     chunk: Chunk,
     /// The bytes that views show: the extent, or the slice of it that was asked for.
     span: Span,
+    /// Memory has all of the chunk's bytes: a device behind a port that does not snoop had them,
+    /// and the CPU has only read them since. So the next hand-over has nothing to clean.
+    is_clean: bool,
 }
 
 impl CpuBuf {
-    /// A buffer over all of `chunk`.
+    /// A buffer over all of `chunk`, which the CPU may have written.
     pub(crate) fn new(chunk: Chunk) -> Self {
         let span = chunk.extent;
-        Self { chunk, span }
+        Self { chunk, span, is_clean: false }
     }
 
-    pub(super) fn with_span(chunk: Chunk, span: Span) -> Self {
-        Self { chunk, span }
+    pub(super) fn back(chunk: Chunk, span: Span, is_clean: bool) -> Self {
+        Self { chunk, span, is_clean }
     }
 
     /// How many bytes views show.
@@ -113,8 +116,9 @@ impl CpuBuf {
 
     /// The CPU's address of the first byte shown, for code that is not Rust: no reference is made.
     /// Valid until this buffer is sliced, given away or dropped; write through it only while
-    /// no view exists.
+    /// no view exists, and ask for it anew after a device had the buffer.
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.will_be_written();
         self.start().as_ptr()
     }
 
@@ -176,7 +180,7 @@ impl CpuBuf {
         }
         let (extent, span) = (self.chunk.extent, self.span);
         let chunk = self.into_chunk();
-        let half = |extent, span| Self::with_span(chunk.with_extent(extent), span);
+        let half = |extent, span| Self::back(chunk.with_extent(extent), span, false);
         let left = half(Span::new(extent.start, cut - extent.start), Span::new(span.start, mid));
         let right = half(Span::new(cut, extent.end() - cut), Span::new(cut, span.len - mid));
         Ok((left, right))
@@ -188,6 +192,15 @@ impl CpuBuf {
 
     pub(super) const fn span(&self) -> Span {
         self.span
+    }
+
+    pub(super) const fn is_clean(&self) -> bool {
+        self.is_clean
+    }
+
+    /// Notes that the CPU may write it from here on.
+    pub(crate) const fn will_be_written(&mut self) {
+        self.is_clean = false;
     }
 
     /// The chunk, without giving it back.
@@ -230,6 +243,7 @@ impl CpuBuf {
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
+        self.will_be_written();
         // SAFETY: as in `bytes`, and `&mut self` makes the borrow exclusive.
         unsafe { NonNull::slice_from_raw_parts(self.start(), self.span.len).as_mut() }
     }

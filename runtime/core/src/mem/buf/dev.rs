@@ -3,7 +3,7 @@
 
 use super::{Chunk, CpuBuf};
 use crate::mem::span::{Part, Span, after_device, before_device};
-use crate::mem::{Handle, Port, WrongAccesses};
+use crate::mem::{Handle, Port, SyncScope, WrongAccesses};
 use crate::trace::{self, Event, Site};
 use crate::types::{Bus, DevAddr, Direction, Error, Refused, barrier};
 use core::fmt;
@@ -73,6 +73,8 @@ pub struct DevBuf {
 enum History {
     /// No device has it yet: it belongs to the CPU, and only its type is a device's.
     Unsent,
+    /// The same, and memory has all of its bytes ([`CpuBuf::is_clean`]).
+    UnsentClean,
     /// No device had written any of it before the last hand-over.
     Fresh,
     /// A device may have written some of it.
@@ -86,10 +88,11 @@ impl DevBuf {
         let (cpu_span, addr) = (cpu.span(), DevSlice::EMPTY.addr);
         let written = Span::new(cpu_span.start, 0);
         let (span, last) = (cpu_span, cpu_span);
+        let history = if cpu.is_clean() { History::UnsentClean } else { History::Unsent };
         Self {
             chunk: cpu.into_chunk(),
             coherent: false,
-            history: History::Unsent,
+            history,
             direction: Direction::Bidirectional,
             inside: true,
             cpu_span,
@@ -103,7 +106,13 @@ impl DevBuf {
     /// Is it a buffer that no device has yet?
     #[inline]
     pub(super) fn is_unsent(&self) -> bool {
-        self.history == History::Unsent
+        matches!(self.history, History::Unsent | History::UnsentClean)
+    }
+
+    /// Does memory have all bytes of a buffer that no device has yet?
+    #[inline]
+    pub(super) fn is_clean(&self) -> bool {
+        self.history == History::UnsentClean
     }
 
     /// Notes the first hand-over: `span` was cleaned (or the port is coherent), and `port` reaches
@@ -234,7 +243,22 @@ impl DevBuf {
     #[inline]
     pub(crate) fn reclaim(self) -> CpuBuf {
         let span = self.cpu_span;
-        CpuBuf::with_span(self.into_chunk(), span)
+        let is_clean = if self.is_unsent() { self.is_clean() } else { self.was_cleaned() };
+        CpuBuf::back(self.into_chunk(), span, is_clean)
+    }
+
+    /// Were all bytes of the chunk cleaned by the hand-overs, so that none is dirty after
+    /// `sync_for_cpu`? Only where a sync is maintenance of caches by lines: begin and end of access
+    /// to a foreign dma-buf, or to a GPU's object, come in pairs.
+    #[inline]
+    fn was_cleaned(&self) -> bool {
+        if self.coherent {
+            return false;
+        }
+        let (mapping, extent) = (&self.chunk.state().mapping, self.chunk.extent);
+        self.span == extent
+            && matches!(mapping.scope, SyncScope::Range { .. })
+            && !matches!(mapping.bus, Bus::Objects(_))
     }
 
     /// Invalidates what devices wrote. Does nothing if the port snoops, or nothing was written.

@@ -39,7 +39,8 @@ impl CpuBuf {
     }
 
     /// An operand that the device writes: the lines of `range` are cleaned before the job and
-    /// invalidated after it, and no other bytes are lost.
+    /// invalidated after it, and no other bytes are lost. Where the CPU has only read the buffer
+    /// since a device had it, there is nothing to clean (Linux `core-api/dma-api-howto.rst`).
     pub fn from_device(self, range: impl RangeBounds<usize>) -> Operand {
         Operand::from_dev(DevBuf::unsent(self), Part::of(range), Direction::FromDevice)
     }
@@ -163,6 +164,9 @@ impl Operand {
     #[inline(never)]
     fn maintain(&self, port: &Port, site: Site) -> Result<(), Error> {
         if self.buf.is_unsent() {
+            if self.buf.is_clean() {
+                return Ok(());
+            }
             hand_over::prepare(self.chunk(), self.asked, self.direction(), port, site)
         } else {
             self.buf.prepare(self.asked, self.direction(), port, site)
