@@ -130,10 +130,11 @@ fn eight_in_flight_lose_nothing() {
             row.model_dry
         );
         assert_eq!(lost > 0, underruns > 0 && gap_ns == 0, "{depth} in flight");
-        // Frame out 1, descriptor write 1; the first ones are armed once. A frame that was only read
-        // goes back without a sync.
+        // Frame out 1, unless several came at once; descriptor write 1; the first ones are armed by
+        // one. A frame that was only read goes back without a sync.
         let depth = depth as u64;
-        assert_eq!((row.frame_syncs, descriptor_writes), (right + depth, right + depth));
+        assert_eq!(descriptor_writes, right + depth);
+        assert!(row.frame_syncs <= right + 1, "{depth} in flight: {} syncs", row.frame_syncs);
         assert!(most_looks <= 2, "{depth} in flight: {most_looks} looks at one packet");
     }
 }

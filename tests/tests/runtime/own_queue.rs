@@ -1,6 +1,7 @@
 //! A queue and a stream over a driver that does whatever a test wants: out of order, lying,
 //! failing, panicking. It touches no memory; `camera` has the states on a device that does.
 
+mod bursts;
 mod ends;
 mod faults;
 mod limits;
@@ -29,6 +30,8 @@ const STUCK: Error = Error::WillNotStop { device: "scripted", status: 2, waited_
 #[derive(Debug, Default)]
 struct Script {
     polls: VecDeque<Result<Option<Completion>>>,
+    /// What the driver sees without a register.
+    again: VecDeque<Result<Option<Completion>>>,
     /// What a poll says after the next submit.
     then: VecDeque<Result<Option<Completion>>>,
     submit: Option<Error>,
@@ -38,6 +41,9 @@ struct Script {
     words: Vec<Vec<u32>>,
     timeouts: Vec<Duration>,
     stops: u32,
+    doorbells: u32,
+    /// Does it leave a burst alone until the doorbell?
+    waits: bool,
 }
 
 impl Script {
@@ -79,6 +85,16 @@ unsafe impl Driver for Scripted {
         script.panic_in("poll");
         script.polls.pop_front().unwrap_or(Ok(None))
     }
+    fn waits_for_doorbell(&self) -> bool {
+        self.script.borrow().waits
+    }
+    fn doorbell(&mut self) -> Result<()> {
+        self.script.borrow_mut().doorbells += 1;
+        Ok(())
+    }
+    fn poll_again(&mut self) -> Result<Option<Completion>> {
+        self.script.borrow_mut().again.pop_front().unwrap_or(Ok(None))
+    }
     fn stop(&mut self) -> Result<()> {
         let mut script = self.script.borrow_mut();
         script.stops += 1;
@@ -90,6 +106,7 @@ unsafe impl Driver for Scripted {
 /// A board's memory, eight buffers of it, and a queue over a driver with a script.
 struct Rig {
     board: SimBoard,
+    region: Region,
     pool: Pool,
 }
 
@@ -97,7 +114,12 @@ impl Rig {
     fn new() -> Self {
         let board = SimBoard::new(1);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-        Self { board, pool: region.pool(8, SLOT).unwrap() }
+        Self::on(&board, region)
+    }
+
+    fn on(board: &SimBoard, region: Region) -> Self {
+        let pool = region.pool(8, SLOT).unwrap();
+        Self { board: board.clone(), region, pool }
     }
 
     fn driver(&self, depth: usize, in_order: bool) -> (Scripted, Shared) {
@@ -132,6 +154,13 @@ impl Rig {
 /// The driver has these ends, and tells them when it is asked next.
 fn ends(script: &Shared, slots: &[usize]) {
     script.borrow_mut().polls.extend(slots.iter().map(|slot| Ok(Some(Completion::of(*slot)))));
+}
+
+/// The driver has these ends, and tells the first one when it is asked next.
+fn ends_at_once(script: &Shared, slots: &[usize]) {
+    let mut told = slots.iter().map(|slot| Ok(Some(Completion::of(*slot))));
+    script.borrow_mut().polls.extend(told.next());
+    script.borrow_mut().again.extend(told);
 }
 
 /// The next end, if there is one now.

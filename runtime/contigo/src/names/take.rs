@@ -52,7 +52,7 @@ struct OfChannel {
 unsafe impl Driver for OfChannel {
     forward!(|this| this.driver =>
         name, port, simulated, addr_bits, operands, depth, in_order, check, submit,
-        submit_more, doorbell, poll, stop, arm_irq, underruns
+        submit_more, waits_for_doorbell, doorbell, poll, poll_again, stop, arm_irq, underruns
     );
     // No stop program: the kernel runs one for each device, and this driver's program leaves the
     // siblings running.

@@ -42,7 +42,7 @@ impl AnyDriver {
 unsafe impl Driver for AnyDriver {
     forward!(|this| *this.0 =>
         name, port, simulated, addr_bits, operands, depth, in_order, check, submit,
-        submit_more, doorbell, poll, stop, stop_program, arm_irq, underruns
+        submit_more, waits_for_doorbell, doorbell, poll, poll_again, stop, stop_program, arm_irq, underruns
     );
 }
 

@@ -261,6 +261,13 @@ pub unsafe trait Driver {
         Ok(())
     }
 
+    /// Does [`submit_more`](Self::submit_more) leave a job's operands alone until the doorbell, and
+    /// return them untouched if the device is stopped before? A queue then cleans the caches of a
+    /// burst at the doorbell, by one call. The default: no.
+    fn waits_for_doorbell(&self) -> bool {
+        false
+    }
+
     /// Polls for the end of a job at least once, and waits at most for `timeout`: an hour, or less.
     /// A `timeout` of zero makes no system call. `None`: no job has ended, and all of them go on.
     ///
@@ -277,6 +284,16 @@ pub unsafe trait Driver {
     /// The caller then stops the device. A job that failed alone is a [`Completion`] whose `failed`
     /// says why. A longer `timeout` is [`Error::Argument`]; a queue refuses it first.
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>>;
+
+    /// Another end, after a `poll` that returned one, if the driver can see it without a register:
+    /// in a descriptor. A queue behind a port that does not snoop asks for all of them, and makes
+    /// their buffers ready for the CPU by one call. The default: none.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    fn poll_again(&mut self) -> Result<Option<Completion>> {
+        Ok(None)
+    }
 
     /// Stops the device, in bounded time, whatever it was doing.
     ///
@@ -335,6 +352,6 @@ pub fn exactly<T, const N: usize>(given: &[T]) -> Result<&[T; N]> {
 unsafe impl<D: Driver + ?Sized> Driver for &mut D {
     crate::types::forward::forward!(|this| **this =>
         name, port, simulated, addr_bits, operands, depth, in_order, check, submit,
-        submit_more, doorbell, poll, stop, stop_program, arm_irq, underruns
+        submit_more, waits_for_doorbell, doorbell, poll, poll_again, stop, stop_program, arm_irq, underruns
     );
 }

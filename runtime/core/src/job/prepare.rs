@@ -1,6 +1,7 @@
 //! The steps before a doorbell: every check, then the caches.
 
 use super::{Driver, OperandSpec};
+use crate::mem::buf::Cleaning;
 use crate::mem::{DevSlice, Operand, Port, WrongAccesses};
 use crate::trace::Site;
 use crate::types::{Error, Result};
@@ -23,11 +24,11 @@ pub(super) type Slices<const OPERANDS: usize> = Vec<DevSlice, OPERANDS>;
 #[inline]
 pub(super) fn prepare<D: Driver, const OPERANDS: usize>(
     driver: &D,
-    port: &Port,
-    addr_bits: u32,
+    (port, addr_bits): (&Port, u32),
     operands: &[Operand],
     slices: &mut Slices<OPERANDS>,
     args: &[u32],
+    cleaning: Cleaning,
     site: Site,
 ) -> Result<usize, OperandError> {
     let specs = driver.operands();
@@ -57,7 +58,7 @@ pub(super) fn prepare<D: Driver, const OPERANDS: usize>(
     }
     driver.check(slices, args).map_err(|error| (None, error))?;
     for (index, operand) in operands.iter().enumerate() {
-        operand.prepare(port, site).map_err(|error| (Some(index), error))?;
+        operand.prepare(port, cleaning, site).map_err(|error| (Some(index), error))?;
     }
     Ok(if writes == 0 { reads } else { writes })
 }

@@ -102,7 +102,7 @@ impl State {
         let state =
             Self { mapping, line, taken_bytes: AtomicUsize::new(0), counters: Counters::default() };
         if matches!(mapping.scope, SyncScope::Range { .. } | SyncScope::Whole) {
-            let whole = SyncRange { range: 0..len_bytes, direction: Direction::Bidirectional };
+            let whole = [SyncRange { range: 0..len_bytes, direction: Direction::Bidirectional }];
             state.sync_for_device(backend, &whole, site)?;
             state.sync_for_cpu(backend, &whole, site)?;
         }
@@ -164,36 +164,44 @@ impl State {
     pub(crate) fn sync_for_device(
         &self,
         backend: &dyn Backend,
-        what: &SyncRange,
+        ranges: &[SyncRange],
         site: Site,
     ) -> Result<()> {
-        let event =
-            Event::SyncForDevice { offset_bytes: what.range.start, len_bytes: what.range.len() };
-        trace::begins(event, site);
+        let event = |range: &SyncRange| Event::SyncForDevice {
+            offset_bytes: range.range.start,
+            len_bytes: range.range.len(),
+        };
+        for range in ranges {
+            trace::begins(event(range), site);
+            self.counters.bytes_synced_for_device.add(range.range.len());
+        }
         self.counters.syncs.add(1);
-        self.counters.bytes_synced_for_device.add(what.range.len());
-        // SAFETY: if the device writes, `what` is whole lines of one chunk (`span.rs`). The only
-        // handle of that chunk is an `Operand` or a `DevBuf`, which have no views. Or `what` is the
-        // whole block, before any buffer of it was given out.
-        let done = unsafe { backend.sync_for_device(what.range.clone(), what.direction) };
-        trace::happened(event, site);
+        // SAFETY: if the device writes, each range is whole lines of one chunk (`span.rs`). The
+        // only handle of that chunk is an `Operand` or a `DevBuf`, which have no views. Or it is
+        // the whole block, before any buffer of it was given out.
+        let done = unsafe { backend.sync_all_for_device(ranges) };
+        ranges.iter().for_each(|range| trace::happened(event(range), site));
         done
     }
 
     pub(crate) fn sync_for_cpu(
         &self,
         backend: &dyn Backend,
-        what: &SyncRange,
+        ranges: &[SyncRange],
         site: Site,
     ) -> Result<()> {
-        let event =
-            Event::SyncForCpu { offset_bytes: what.range.start, len_bytes: what.range.len() };
-        trace::begins(event, site);
+        let event = |range: &SyncRange| Event::SyncForCpu {
+            offset_bytes: range.range.start,
+            len_bytes: range.range.len(),
+        };
+        for range in ranges {
+            trace::begins(event(range), site);
+            self.counters.bytes_synced_for_cpu.add(range.range.len());
+        }
         self.counters.syncs.add(1);
-        self.counters.bytes_synced_for_cpu.add(what.range.len());
         // SAFETY: as in `sync_for_device`.
-        let done = unsafe { backend.sync_for_cpu(what.range.clone(), what.direction) };
-        trace::happened(event, site);
+        let done = unsafe { backend.sync_all_for_cpu(ranges) };
+        ranges.iter().for_each(|range| trace::happened(event(range), site));
         done
     }
 }

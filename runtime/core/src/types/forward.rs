@@ -224,6 +224,18 @@ macro_rules! forward {
             })
         }
     };
+    (@ waits_for_doorbell $to:tt) => {
+        #[inline]
+        fn waits_for_doorbell(&self) -> bool {
+            $crate::forward!(@@ self $to inner => inner.waits_for_doorbell())
+        }
+    };
+    (@ poll_again $to:tt) => {
+        #[inline]
+        fn poll_again(&mut self) -> $crate::Result<Option<$crate::Completion>> {
+            $crate::forward!(@@@ self $to inner => inner.poll_again())
+        }
+    };
     (@ doorbell $to:tt) => {
         fn doorbell(&mut self) -> $crate::Result<()> {
             $crate::forward!(@@@ self $to inner => inner.doorbell())

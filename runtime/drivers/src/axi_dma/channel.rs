@@ -147,17 +147,24 @@ impl<D: Device> AxiDmaChannel<D> {
         if !self.lane.runs {
             return self.lane.look_stopped();
         }
-        let side = self.lane.side;
         if timeout <= MAX_TIMEOUT {
-            let is_shared = self.device.siblings().is_some();
-            match self.lane.look_first(&side.at(&self.device), is_shared) {
-                // True even after a reset (`believed`), and not the last one.
-                Ok(Some(end)) => return Ok(Some(end)),
+            match self.look_first() {
                 Ok(None) => {}
-                Err(error) => return self.believed(Err(self.or_siblings(error))),
+                told => return told,
             }
         }
         self.wait_for_registers(timeout)
+    }
+
+    /// An end that a descriptor shows, before any register is read.
+    #[inline]
+    fn look_first(&mut self) -> Result<Option<Completion>> {
+        let is_shared = self.device.siblings().is_some();
+        match self.lane.look_first(&self.lane.side.at(&self.device), is_shared) {
+            // An end is true even after a reset (`believed`), and not the last one.
+            Err(error) => self.believed(Err(self.or_siblings(error))),
+            seen => seen,
+        }
     }
 
     /// As `wait`, for a running channel whose descriptors showed nothing, or were not polled.
@@ -327,6 +334,14 @@ unsafe impl<D: Device> Driver for AxiDmaChannel<D> {
     unsafe fn submit_more(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.give(slot, operands, true) }
+    }
+
+    fn waits_for_doorbell(&self) -> bool {
+        self.lane.ring.is_some()
+    }
+
+    fn poll_again(&mut self) -> Result<Option<Completion>> {
+        if self.lane.runs && self.lane.in_flight > 0 { self.look_first() } else { Ok(None) }
     }
 
     fn doorbell(&mut self) -> Result<()> {

@@ -79,7 +79,7 @@ impl<D: Driver, W: Mmio + Wait> Gated<D, W> {
 unsafe impl<D: Driver, W: Mmio + Wait> Driver for Gated<D, W> {
     forward!(
         |this| *this.driver => name, port, simulated, addr_bits, operands, depth, in_order, check,
-        arm_irq, underruns
+        waits_for_doorbell, arm_irq, underruns
     );
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {

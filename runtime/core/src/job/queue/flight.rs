@@ -1,18 +1,17 @@
 #![allow(unsafe_code, reason = "doorbells are rung here, for operands that were just handed over")]
-//! A job's way through a queue: into its place, to the driver, and out again.
+//! A job's way through a queue: into its place, to the driver, and out of both. `ends.rs` finds its
+//! end, and `burst.rs` has what several jobs share.
 
 use super::Queue;
 use super::list::Place;
 use super::places::{Job, MAX_WORDS, argument};
-use crate::job::prepare::{
-    OperandError, Slices, at_rest, ended, forget_ends, prepare, received, tell_given,
-};
-use crate::job::{Completion, Driver, JobError};
+use crate::job::prepare::{OperandError, Slices, at_rest, forget_ends, prepare, tell_given};
+use crate::job::{Driver, JobError};
+use crate::mem::buf::Cleaning;
 use crate::mem::{DevSlice, Operand};
 use crate::trace::{self, Event, Site};
-use crate::types::{Error, Result, barrier, timeout_us};
+use crate::types::{Error, Result, barrier};
 use core::mem;
-use core::time::Duration;
 use heapless::Vec;
 
 /// Whether a queue's device can be given jobs.
@@ -33,6 +32,7 @@ impl<D: Driver> Queue<D> {
         operands: &[Operand],
         slices: &mut Slices<N>,
         words: &[u32],
+        cleaning: Cleaning,
         site: Site,
     ) -> Result<usize, OperandError> {
         if self.state != State::AtWork {
@@ -48,7 +48,8 @@ impl<D: Driver> Queue<D> {
         if words.len() > MAX_WORDS {
             return Err((None, argument("the count of argument words", words.len(), 0, MAX_WORDS)));
         }
-        prepare(&self.driver, &self.port, self.addr_bits, operands, slices, words, site)
+        let way = (&self.port, self.addr_bits);
+        prepare(&self.driver, way, operands, slices, words, cleaning, site)
     }
 
     /// Moves a job's operands into a place, and gives the job to the driver, or lets it wait if the
@@ -63,14 +64,15 @@ impl<D: Driver> Queue<D> {
         site: Site,
     ) -> Result<(Place, u64), JobError<()>> {
         let mut slices = Slices::<N>::new();
-        let most_bytes = match self.ready(operands, &mut slices, words, site) {
+        let cleaning = self.cleaning();
+        let most_bytes = match self.ready(operands, &mut slices, words, cleaning, site) {
             Ok(most_bytes) => most_bytes,
             Err((operand, error)) => {
                 return Err(JobError { operand, ..JobError::gave_back(error, ()) });
             }
         };
         for (operand, slice) in operands.iter_mut().zip(&slices) {
-            operand.give(&self.port, slice.addr);
+            operand.give(&self.port, slice.addr, cleaning);
         }
         if mem::take(&mut self.forget) {
             forget_ends(&mut self.driver);
@@ -87,7 +89,7 @@ impl<D: Driver> Queue<D> {
         }
         self.counts.pushed += 1;
         // Jobs that wait already were here first.
-        if !self.waiting.is_empty() || self.given.len() >= self.most_given {
+        if !self.has_room() {
             self.places.keep_words(place, words);
             self.waiting.push(&mut self.places, place);
             return Ok((place, number));
@@ -98,10 +100,16 @@ impl<D: Driver> Queue<D> {
         }
     }
 
+    /// Is the next job given to the driver at once?
+    #[inline]
+    pub(super) const fn has_room(&self) -> bool {
+        self.waiting.is_empty() && self.given.len() < self.most_given
+    }
+
     /// Gives the job at `place`, which is in no list, to the driver. `words` are the job's, if they
     /// are not in the place.
     #[inline]
-    fn launch(
+    pub(super) fn launch(
         &mut self,
         place: Place,
         slices: &[DevSlice],
@@ -141,7 +149,7 @@ impl<D: Driver> Queue<D> {
         };
         self.state = State::AtWork;
         submitted?;
-        self.owed = self.held;
+        self.owed += usize::from(self.held);
         self.next = if slot + 1 >= self.slots { 0 } else { slot + 1 };
         trace::happened(Event::Submit { port: self.port.name, job: self.count_of(place) }, site);
         Ok(())
@@ -165,148 +173,6 @@ impl<D: Driver> Queue<D> {
         self.hand_out(place, |_, operand| drop(back.push(Operand::refused(operand.into_dev()))));
         self.counts.pushed -= 1;
         JobError::gave_back(cause, ())
-    }
-
-    /// Rings the doorbell that is owed, and ends the burst.
-    #[inline(never)]
-    pub(super) fn ring(&mut self, site: Site) -> Result<(), JobError<()>> {
-        if self.state == State::MustStop {
-            let error = Error::QueueStopped { in_flight: self.len() };
-            return Err(JobError::leaked(error, error));
-        }
-        self.held = false;
-        if !mem::take(&mut self.owed) {
-            return Ok(());
-        }
-        // As in `launch`.
-        self.state = State::MustStop;
-        barrier::before_doorbell();
-        let rung = self.driver.doorbell();
-        self.state = State::AtWork;
-        rung.map_err(|cause| self.channel_failed(cause, site))
-    }
-
-    /// Gives waiting jobs to a driver that can take them. If the device does not take one, it is
-    /// stopped: the next poll returns the error, and all jobs must be taken back.
-    #[inline]
-    pub(super) fn feed(&mut self, site: Site) {
-        if !self.waiting.is_empty() {
-            self.feed_waiting(site);
-        }
-    }
-
-    #[inline(never)]
-    fn feed_waiting(&mut self, site: Site) {
-        while self.state == State::AtWork && self.given.len() < self.most_given {
-            let Some(place) = self.waiting.pop(&self.places) else { return };
-            if let Err(cause) = self.feed_one(place, site) {
-                let JobError { error, cause, .. } = self.channel_failed(cause, site);
-                self.late = Some((error, cause));
-            }
-        }
-    }
-
-    fn feed_one(&mut self, place: Place, site: Site) -> Result<()> {
-        let mut slices = Slices::<{ crate::job::MAX_OPERANDS }>::new();
-        for (index, operand) in self.places.operands(place).iter().enumerate() {
-            // The check of `ready`, which found nothing to refuse. There is room for each.
-            match operand.check(index, &self.port, self.addr_bits) {
-                Ok(slice) => _ = slices.push(slice),
-                Err(error) => {
-                    self.given.push(&mut self.places, place);
-                    return Err(error);
-                }
-            }
-        }
-        self.launch(place, &slices, None, site)
-    }
-
-    /// The place of the next job that ended, where its operands still are. Its end is written to
-    /// `completion`.
-    #[inline]
-    pub(super) fn ended(
-        &mut self,
-        timeout: Duration,
-        completion: &mut Completion,
-        site: Site,
-    ) -> Result<Option<Place>, JobError<()>> {
-        if let Err(error) = timeout_us(timeout) {
-            return Err(JobError::leaked(error, error));
-        }
-        if self.held && self.state == State::AtWork {
-            self.ring(site)?;
-        }
-        self.feed(site);
-        if self.late.is_some()
-            && let Some((error, cause)) = self.late.take()
-        {
-            return Err(JobError::leaked(error, cause));
-        }
-        if self.given.is_empty() {
-            return Ok(None);
-        }
-        *completion = match self.look(timeout) {
-            Ok(Some(completion)) => completion,
-            Ok(None) => return Ok(None),
-            Err(error) => return Err(self.channel_failed(error, site)),
-        };
-        let place = self.place_of(completion.slot);
-        let most_bytes = place.and_then(|place| self.places.job(place)).map(|job| job.most_bytes);
-        let Some(place) = place.filter(|_| completion.is_possible(most_bytes)) else {
-            let error = completion.refusal(self.driver.name(), most_bytes);
-            return Err(self.channel_failed(error, site));
-        };
-        barrier::after_completion();
-        if self.port.is_simulated()
-            && let Err(error) = ended(
-                &self.driver,
-                self.places.operands(place),
-                completion.failed.is_some(),
-                &mut self.wrong,
-            )
-        {
-            return Err(self.channel_failed(error, site));
-        }
-        // An underrun: the last job ended, and no other was given. After a stop nothing is lost.
-        if self.len() == 1 && self.state != State::Stopped {
-            self.counts.underruns += 1;
-        }
-        trace::happened(Event::Complete { port: self.port.name, job: self.count_of(place) }, site);
-        if let Some(bytes) = completion.bytes {
-            received(self.places.operands_mut(place), bytes);
-        }
-        match completion.failed {
-            Some(_) => self.counts.failed += 1,
-            None => self.counts.completed += 1,
-        }
-        Ok(Some(place))
-    }
-
-    /// Polls the driver once. After a stop it does not wait, and it skips the ends of jobs that
-    /// were taken back: there are as many as slots at most.
-    #[inline]
-    fn look(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-        if self.state != State::Stopped {
-            return self.driver.poll(timeout);
-        }
-        for _ in 0..=self.slots {
-            match self.driver.poll(Duration::ZERO)? {
-                Some(end) if self.place_of(end.slot).is_none() => {}
-                ended => return Ok(ended),
-            }
-        }
-        Ok(None)
-    }
-
-    /// The place of the job whose end the driver may report for `slot`: the oldest one, if jobs end
-    /// in order.
-    #[inline]
-    fn place_of(&self, slot: usize) -> Option<Place> {
-        let is_of = |place: &Place| self.places.job(*place).is_some_and(|job| job.slot == slot);
-        if self.in_order && self.state != State::Stopped {
-            return self.given.first().filter(is_of);
-        }
-        self.given.iter(&self.places).find(is_of)
     }
 
     /// The slot of the next job. The driver has fewer jobs than `most_given`.
@@ -338,8 +204,10 @@ impl<D: Driver> Queue<D> {
 
     /// Removes the job at `place` from its list, and frees its slot.
     #[inline]
-    fn leave(&mut self, place: Place) {
-        if self.given.remove(&mut self.places, place) {
+    pub(super) fn leave(&mut self, place: Place) {
+        if self.ended.first() == Some(place) {
+            self.ended.pop(&self.places);
+        } else if self.given.remove(&mut self.places, place) {
             if !self.in_order {
                 let slot = self.places.job(place).map_or(usize::MAX, |job| job.slot);
                 self.slots_used &= !slot_bit(slot);
@@ -374,10 +242,11 @@ impl<D: Driver> Queue<D> {
     /// again.
     pub fn stop(&mut self) -> Result<()> {
         self.counts.stopped += 1;
-        (self.state, self.held, self.owed) = (State::MustStop, false, false);
+        (self.state, self.held, self.owed) = (State::MustStop, false, 0);
         self.driver.stop()?;
         barrier::after_completion();
         self.state = State::Stopped;
+        self.forget_unrung();
         if self.port.is_simulated() {
             self.given.iter(&self.places).for_each(|place| at_rest(self.places.operands(place)));
         }
@@ -386,7 +255,7 @@ impl<D: Driver> Queue<D> {
     }
 
     /// The number of the job at `place` in events, which count from 1.
-    fn count_of(&self, place: Place) -> u64 {
+    pub(super) fn count_of(&self, place: Place) -> u64 {
         self.places.job(place).map_or(0, |job| job.number.saturating_add(1))
     }
 

@@ -130,7 +130,8 @@ impl<D: Driver> Queue<D> {
     /// Begins a burst: until [`ring_doorbell`](Self::ring_doorbell) or the next wait, jobs are
     /// submitted without a doorbell, where the driver can do that ([`Driver::submit_more`]): AXI
     /// DMA's with scatter-gather then ring one for all of them. Ring it before an event loop
-    /// sleeps.
+    /// sleeps. The caches of what was submitted are maintained at the doorbell, by one call where
+    /// the memory has one for many ranges.
     ///
     /// ```
     /// use contigo::{Driver, Pool, Queue, Result};
@@ -151,7 +152,8 @@ impl<D: Driver> Queue<D> {
     /// Ends a burst: rings the doorbell, if jobs were submitted without one. A wait does so too.
     ///
     /// # Errors
-    /// The device did not take the jobs: as [`wait`](Self::wait), for the channel as a whole.
+    /// The device did not take the jobs, or their caches could not be cleaned: as
+    /// [`wait`](Self::wait), for the channel as a whole.
     /// [`Error::QueueStopped`]: the device would not stop, or its driver panicked. Nothing was
     /// rung; [`stop`](Self::stop) it.
     #[inline]
@@ -230,22 +232,51 @@ impl<D: Driver> Queue<D> {
             Ok(None) => return Ok(None),
             Err(JobError { error, cause, .. }) => return Err(JobError::leaked(error, cause)),
         };
-        match out(self, place, &completion) {
-            Ok(done) => {
-                self.feed(site);
-                Ok(Some(done))
-            }
-            Err(error) => {
-                let failed = self.failed_alone(place, error);
-                self.feed(site);
-                Err(failed)
-            }
-        }
+        self.taken(place, site, |queue, place| out(queue, place, &completion)).map(Some)
+    }
+
+    /// As [`wait_device`](Self::wait_device), for a stream. While ends are at hand, a doorbell that
+    /// is owed waits; and one call makes the buffers of all of them ready for the CPU, if it can.
+    #[inline]
+    pub(super) fn wait_frame(
+        &mut self,
+        timeout: Duration,
+        site: Site,
+    ) -> Result<Option<Done<[DevBuf; 1]>>, JobError<[DevBuf; 1]>> {
+        let mut completion = Completion::of(0);
+        let place = match self.at_hand(&mut completion) {
+            Some(place) => Some(place),
+            None => match self.ended(timeout, &mut completion, site) {
+                Ok(place) => place,
+                Err(JobError { error, cause, .. }) => return Err(JobError::leaked(error, cause)),
+            },
+        };
+        let Some(place) = place else { return Ok(None) };
+        let out = |queue: &mut Self, place| {
+            queue.no_fault(&completion)?;
+            queue.sync_ended(site);
+            queue.out(place, &completion, Operand::into_dev)
+        };
+        self.taken(place, site, out).map(Some)
+    }
+
+    /// Takes the job at `place`, which has ended, out of the queue.
+    #[inline]
+    fn taken<const N: usize, B>(
+        &mut self,
+        place: Place,
+        site: Site,
+        out: impl FnOnce(&mut Self, Place) -> Result<Done<[B; N]>, Error>,
+    ) -> Result<Done<[B; N]>, JobError<[DevBuf; N]>> {
+        let taken = out(self, place).map_err(|error| self.failed_alone(place, error));
+        self.feed(site);
+        taken
     }
 
     /// As [`wait_device`](Self::wait_device), for any number of buffers: each goes from its place
     /// to `each`, with its job's tag and its index. Returns the tag and what the device reported;
-    /// if a job failed alone, its `failed` says why.
+    /// if a job failed alone, its `failed` says why. If several jobs have ended, the caches of all
+    /// their buffers are invalidated by one call, so that [`DevBuf::into_cpu`] makes none.
     ///
     /// # Errors
     /// As [`wait`](Self::wait), for the channel as a whole.
@@ -259,6 +290,7 @@ impl<D: Driver> Queue<D> {
         let site = Site::here();
         let mut completion = Completion::of(0);
         let Some(place) = self.ended(timeout, &mut completion, site)? else { return Ok(None) };
+        self.sync_ended(site);
         let tag = self.places.job(place).map_or(0, |job| job.tag);
         self.hand_out(place, |index, operand| each(tag, index, operand.into_dev()));
         self.feed(site);
@@ -310,8 +342,9 @@ impl<D: Driver> Queue<D> {
     /// The same, and makes the buffers at `place` ready for the CPU: all of them or none, because a
     /// view of a buffer whose caches are stale could change under its reader.
     #[inline]
-    fn succeeded(&self, place: Place, end: &Completion, site: Site) -> Result<()> {
+    fn succeeded(&mut self, place: Place, end: &Completion, site: Site) -> Result<()> {
         self.no_fault(end)?;
+        self.sync_ended(site);
         self.places
             .operands(place)
             .iter()
@@ -345,7 +378,7 @@ impl<D: Driver> Queue<D> {
     }
 
     /// The place of the oldest job that a stopped device has not ended. It counts as taken back.
-    fn oldest_to_take_back(&mut self) -> Option<Place> {
+    pub(super) fn oldest_to_take_back(&mut self) -> Option<Place> {
         if self.state != State::Stopped {
             return None;
         }

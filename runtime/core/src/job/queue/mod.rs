@@ -1,7 +1,9 @@
 #![allow(unsafe_code, reason = "a driver can be changed behind a queue only by a promise")]
 //! The queue over one device, which owns its jobs.
 
+mod burst;
 mod done;
+mod ends;
 mod flight;
 mod jobs;
 mod list;
@@ -105,14 +107,16 @@ pub struct Queue<D: Driver> {
     waiting: List,
     /// Jobs that the driver has, in the order in which it was given them.
     given: List,
+    /// Jobs whose ends the driver has reported, and whose buffers the caller has not taken.
+    ended: List,
     /// The slot of the next job, if jobs end in order.
     next: usize,
     /// Bit N: slot N has a job. For the first 64 slots, if jobs end out of order.
     slots_used: u64,
     state: State,
-    /// Jobs are submitted without a doorbell, and whether any were.
+    /// Jobs are submitted without a doorbell, and how many were.
     held: bool,
-    owed: bool,
+    owed: usize,
     /// The device was stopped, and its driver may still report earlier ends.
     forget: bool,
     /// The error of a waiting job that the device did not take: the next poll returns it.
@@ -184,11 +188,12 @@ impl<D: Driver> Queue<D> {
             free: List::EMPTY,
             waiting: List::EMPTY,
             given: List::EMPTY,
+            ended: List::EMPTY,
             next: 0,
             slots_used: 0,
             state: State::AtWork,
             held: false,
-            owed: false,
+            owed: 0,
             forget: true,
             late: None,
             wrong: Ok(WrongAccesses::default()),
@@ -206,13 +211,20 @@ impl<D: Driver> Queue<D> {
     /// As [`stop`](Self::stop).
     pub fn clear(&mut self) -> Result<()> {
         self.stop()?;
-        while self.take_back_each(|_, _, buf| drop(buf)).is_some() {}
+        self.drop_jobs();
         Ok(())
     }
 
-    /// How many jobs are inside: with the device, and waiting for it.
+    /// Drops the buffers of all jobs, of which the device has none.
+    fn drop_jobs(&mut self) {
+        while let Some(place) = self.ended.first().or_else(|| self.oldest_to_take_back()) {
+            self.hand_out(place, |_, operand| drop(operand.into_dev()));
+        }
+    }
+
+    /// How many jobs are inside: with the device, waiting for it, and ended.
     pub const fn len(&self) -> usize {
-        self.given.len() + self.waiting.len()
+        self.given.len() + self.waiting.len() + self.ended.len()
     }
 
     /// Is no job inside?
@@ -282,14 +294,14 @@ impl<D: Driver> Drop for Queue<D> {
             return;
         }
         if self.state == State::Stopped || self.stop().is_ok() {
-            while self.take_back_each(|_, _, buf| drop(buf)).is_some() {}
+            self.drop_jobs();
             return;
         }
         let given = self.given.iter(&self.places).flat_map(|place| self.places.operands(place));
         let len_bytes = given.map(|operand| operand.given().handed_over_bytes()).sum();
         trace::happened(Event::Leak { len_bytes }, Site::NONE);
-        // The device was never given these.
-        while let Some(place) = self.waiting.first() {
+        // The device has not got these.
+        while let Some(place) = self.ended.first().or_else(|| self.waiting.first()) {
             self.hand_out(place, |_, operand| drop(operand.into_dev()));
         }
     }
@@ -304,6 +316,7 @@ impl<D: Driver> fmt::Debug for Queue<D> {
             .field("port", &self.port.name)
             .field("with_the_device", &self.given.len())
             .field("waiting", &self.waiting.len())
+            .field("ended", &self.ended.len())
             .field("capacity", &self.capacity())
             .field("state", &self.state)
             .field("counts", &self.counts())

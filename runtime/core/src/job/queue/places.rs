@@ -3,7 +3,7 @@
 //! kernel or in memory that the program gave.
 
 use super::list::{Links, NONE, Place};
-use crate::job::MAX_OPERANDS;
+use crate::job::{Completion, MAX_OPERANDS};
 use crate::mem::Operand;
 use crate::mem::region::Memory;
 use crate::types::{Error, Result};
@@ -39,11 +39,21 @@ pub(super) struct Job {
     pub(super) tag: usize,
     /// How many bytes the device may write.
     pub(super) most_bytes: usize,
+    /// Its end, if that was found beside another job's.
+    pub(super) end: Completion,
 }
 
 impl Job {
-    const NONE: Self =
-        Self { next: NONE, words: 0, is_here: false, slot: 0, number: 0, tag: 0, most_bytes: 0 };
+    const NONE: Self = Self {
+        next: NONE,
+        words: 0,
+        is_here: false,
+        slot: 0,
+        number: 0,
+        tag: 0,
+        most_bytes: 0,
+        end: Completion::of(0),
+    };
 
     pub(super) const fn new(number: u64, tag: usize, most_bytes: usize) -> Self {
         Self { number, tag, most_bytes, ..Self::NONE }

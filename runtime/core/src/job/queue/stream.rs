@@ -140,7 +140,10 @@ impl<D: Driver> Stream<D> {
     /// The oldest frame that arrived. Waits at most for `timeout`. `None`: none did, and nothing is
     /// stopped. After a [`stop`](Self::stop): the frames that had arrived before, then `None`.
     ///
-    /// First it gives the device the buffers that the pool has, for the places that are free.
+    /// First it gives the device the buffers that the pool has, for the places that are free. If
+    /// several frames have arrived, they are made ready for the CPU together, and the buffers that
+    /// come back meanwhile are given to the device together, so that it always has at least half
+    /// of its buffers.
     ///
     /// # Errors
     /// This frame failed alone ([`Error::Fault`]) and is counted: the stream goes on. Its caches
@@ -160,7 +163,7 @@ impl<D: Driver> Stream<D> {
                     self.give_all()?;
                 }
                 let stops = self.queue.counts.stopped;
-                let ended = self.queue.wait_device(timeout);
+                let ended = self.queue.wait_frame(timeout, Site::here());
                 self.running &= self.queue.counts.stopped == stops;
                 let Some(Done { buffers: [buffers], job, bytes, status, words, last }) = ended?
                 else {
@@ -188,11 +191,23 @@ impl<D: Driver> Stream<D> {
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn give_back(&mut self, buf: CpuBuf) -> Result<()> {
+        self.give(buf)?;
+        let stops = self.queue.counts.stopped;
+        let rung = self.queue.ring_unless_few(Site::here());
+        self.running &= self.queue.counts.stopped == stops;
+        Ok(rung?)
+    }
+
+    /// The same, without a doorbell.
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    fn give(&mut self, buf: CpuBuf) -> Result<()> {
         if !self.running || self.queue.is_full() {
             return Ok(());
         }
         let (stops, buf) = (self.queue.counts.stopped, buf.whole());
         let range = ..buf.len_bytes().min(self.max_bytes);
+        self.queue.hold_doorbell();
         let submitted = self.queue.submit([buf.from_device(range)], &self.words);
         self.running &= self.queue.counts.stopped == stops;
         submitted?;
@@ -238,11 +253,15 @@ impl<D: Driver> Stream<D> {
     fn give_all(&mut self) -> Result<usize> {
         for _ in self.queue.len()..self.queue.capacity() {
             match self.pool.take() {
-                Ok(buf) => self.give_back(buf)?,
+                Ok(buf) => self.give(buf)?,
                 Err(_) if !self.queue.is_empty() => break,
                 Err(error) => return Err(error),
             }
         }
+        let stops = self.queue.counts.stopped;
+        let rung = self.queue.ring_unless_few(Site::here());
+        self.running &= self.queue.counts.stopped == stops;
+        rung?;
         Ok(self.queue.len())
     }
 }

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a buffer goes to any thread, and gives its bytes back")]
 //! The device's side of a buffer.
 
-use super::{Chunk, CpuBuf};
+use super::{Chunk, Cleaning, CpuBuf, Syncs};
 use crate::mem::span::{Part, Span, after_device, before_device};
 use crate::mem::{Handle, Port, SyncScope, WrongAccesses};
 use crate::trace::{self, Event, Site};
@@ -75,6 +75,8 @@ enum History {
     Unsent,
     /// The same, and memory has all of its bytes ([`CpuBuf::is_clean`]).
     UnsentClean,
+    /// Its first hand-over has still to be cleaned, before its burst's doorbell.
+    Uncleaned,
     /// No device had written any of it before the last hand-over.
     Fresh,
     /// A device may have written some of it.
@@ -118,9 +120,19 @@ impl DevBuf {
     /// Notes the first hand-over: `span` was cleaned (or the port is coherent), and `port` reaches
     /// it.
     #[inline]
-    pub(super) fn first(&mut self, span: Span, direction: Direction, port: &Port, addr: DevAddr) {
+    pub(super) fn first(
+        &mut self,
+        span: Span,
+        direction: Direction,
+        port: &Port,
+        addr: DevAddr,
+        cleaning: Cleaning,
+    ) {
         (self.span, self.last, self.addr, self.coherent) = (span, span, addr, port.coherent);
-        self.history = History::Fresh;
+        self.history = match (self.history, cleaning) {
+            (History::Unsent, Cleaning::Later) => History::Uncleaned,
+            _ => History::Fresh,
+        };
         self.written = if direction.device_writes() { span } else { Span::new(span.start, 0) };
     }
 
@@ -238,12 +250,54 @@ impl DevBuf {
         }
     }
 
+    /// Adds the maintenance that its first hand-over still owes.
+    pub(crate) fn add_uncleaned<'a>(&'a self, syncs: &mut Syncs<'a>) -> Result<(), Error> {
+        if self.history != History::Uncleaned {
+            return Ok(());
+        }
+        let chunk = &self.chunk;
+        syncs.add(chunk, before_device(self.span, self.direction, chunk.extent, chunk.line())?)
+    }
+
+    /// Notes that this maintenance was done.
+    pub(crate) fn was_cleaned(&mut self) {
+        if self.history == History::Uncleaned {
+            self.history = History::Fresh;
+        }
+    }
+
+    /// Notes that no device saw a hand-over that was still to be cleaned: its bytes are in the
+    /// caches alone, as behind a port that snoops, and are not invalidated.
+    pub(crate) fn was_not_rung(&mut self) {
+        if self.history == History::Uncleaned {
+            (self.history, self.coherent, self.written.len) = (History::Fresh, true, 0);
+        }
+    }
+
+    /// Adds what [`sync_for_cpu`](Self::sync_for_cpu) invalidates.
+    pub(crate) fn add_written<'a>(&'a self, syncs: &mut Syncs<'a>) -> Result<(), Error> {
+        match self.written() {
+            Some(written) if !self.coherent => {
+                let chunk = &self.chunk;
+                syncs.add(chunk, after_device(written, chunk.extent, chunk.line())?)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes that this was done: nothing is left to invalidate.
+    pub(crate) const fn was_synced(&mut self) {
+        if !self.coherent {
+            self.written.len = 0;
+        }
+    }
+
     /// Makes it the CPU's again. It is at rest, the barrier after the device's end has been passed,
     /// and `sync_for_cpu` has succeeded.
     #[inline]
     pub(crate) fn reclaim(self) -> CpuBuf {
         let span = self.cpu_span;
-        let is_clean = if self.is_unsent() { self.is_clean() } else { self.was_cleaned() };
+        let is_clean = if self.is_unsent() { self.is_clean() } else { self.is_all_clean() };
         CpuBuf::back(self.into_chunk(), span, is_clean)
     }
 
@@ -251,7 +305,7 @@ impl DevBuf {
     /// `sync_for_cpu`? Only where a sync is maintenance of caches by lines: begin and end of access
     /// to a foreign dma-buf, or to a GPU's object, come in pairs.
     #[inline]
-    fn was_cleaned(&self) -> bool {
+    fn is_all_clean(&self) -> bool {
         if self.coherent {
             return false;
         }
@@ -269,10 +323,9 @@ impl DevBuf {
 
     #[inline(never)]
     fn invalidate(&self, site: Site) -> Result<(), Error> {
-        if let Some(written) = self.written() {
-            let what = after_device(written, self.chunk.extent, self.chunk.line())?;
-            self.chunk.state().sync_for_cpu(self.chunk.backend(), &what, site)?;
-        }
+        let mut syncs = Syncs::for_cpu(site);
+        self.add_written(&mut syncs)?;
+        syncs.flush()?;
         self.ask()
     }
 
@@ -312,7 +365,7 @@ impl DevBuf {
     fn clean(&self, offset_bytes: usize, len_bytes: usize, site: Site) -> Result<(), Error> {
         let part = self.span.part(Part::of(offset_bytes..offset_bytes + len_bytes))?;
         let what = before_device(part, Direction::ToDevice, self.chunk.extent, self.chunk.line())?;
-        self.chunk.state().sync_for_device(self.chunk.backend(), &what, site)
+        self.chunk.state().sync_for_device(self.chunk.backend(), &[what], site)
     }
 
     /// Invalidates the lines of `len_bytes` bytes at `offset_bytes` of what was handed over, so
@@ -339,7 +392,7 @@ impl DevBuf {
     ) -> Result<(), Error> {
         let part = self.span.part(Part::of(offset_bytes..offset_bytes + len_bytes))?;
         let what = after_device(part, self.chunk.extent, self.chunk.line())?;
-        self.chunk.state().sync_for_cpu(self.chunk.backend(), &what, site)
+        self.chunk.state().sync_for_cpu(self.chunk.backend(), &[what], site)
     }
 
     /// The CPU's address of the first byte of the first hand-over.

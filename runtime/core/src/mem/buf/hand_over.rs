@@ -10,7 +10,7 @@
 //! device's side. A queue takes each step for all operands of a job before the next; the functions
 //! here take the three for one buffer.
 
-use super::{Chunk, CpuBuf, DevBuf, DevSlice};
+use super::{Chunk, Cleaning, CpuBuf, DevBuf, DevSlice};
 use crate::mem::span::{Part, Span, before_device, before_writing};
 use crate::mem::{Port, SyncScope};
 use crate::trace::Site;
@@ -80,7 +80,7 @@ pub(super) fn prepare(
     let state = chunk.state();
     state.sync_for_device(
         chunk.backend(),
-        &before_device(span, direction, chunk.extent, state.line)?,
+        &[before_device(span, direction, chunk.extent, state.line)?],
         site,
     )
 }
@@ -159,7 +159,7 @@ impl CpuBuf {
         match ready(self.chunk(), part, direction, (port, addr_bits), prepare) {
             Ok((span, addr)) => {
                 let mut buf = DevBuf::unsent(self);
-                buf.first(span, direction, port, addr);
+                buf.first(span, direction, port, addr, Cleaning::Now);
                 buf.is_given(port, direction);
                 Ok(buf)
             }
@@ -253,7 +253,7 @@ impl DevBuf {
         let (chunk, state) = (self.chunk(), self.chunk().state());
         state.sync_for_device(
             chunk.backend(),
-            &before_device(self.span(), Direction::ToDevice, chunk.extent, state.line)?,
+            &[before_device(self.span(), Direction::ToDevice, chunk.extent, state.line)?],
             site,
         )?;
         if direction.device_writes() { self.before_writing(span, None, site) } else { Ok(()) }
@@ -264,8 +264,8 @@ impl DevBuf {
     fn before_writing(&self, span: Span, written: Option<Span>, site: Site) -> Result<(), Error> {
         let (chunk, state) = (self.chunk(), self.chunk().state());
         let runs = before_writing(span, written, chunk.extent, state.line, state.mapping.scope)?;
-        runs.iter()
-            .filter(|run| !run.range.is_empty())
-            .try_for_each(|run| state.sync_for_device(chunk.backend(), run, site))
+        runs.iter().filter(|run| !run.range.is_empty()).try_for_each(|run| {
+            state.sync_for_device(chunk.backend(), core::slice::from_ref(run), site)
+        })
     }
 }

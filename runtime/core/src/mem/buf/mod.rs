@@ -8,9 +8,11 @@ mod dev;
 mod driver;
 mod hand_over;
 mod operand;
+mod syncs;
 
 pub(crate) use chunk::{Chunk, OwnerTable};
 pub use cpu::CpuBuf;
 pub use dev::{DevBuf, DevSlice};
 pub use driver::DriverBuf;
 pub use operand::Operand;
+pub(crate) use syncs::{Cleaning, Syncs};

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a buffer is taken out of an operand that is not dropped then")]
 //! A buffer on its way into a job.
 
-use super::{Chunk, CpuBuf, DevBuf, DevSlice, hand_over};
+use super::{Chunk, Cleaning, CpuBuf, DevBuf, DevSlice, hand_over};
 use crate::mem::Port;
 use crate::mem::span::{Part, Span};
 use crate::trace::Site;
@@ -156,9 +156,10 @@ impl Operand {
 
     /// Makes the bytes ready for the device. `check` has passed.
     #[inline(always)]
-    pub(crate) fn prepare(&self, port: &Port, site: Site) -> Result<(), Error> {
-        // The fast path: no line to maintain.
-        if port.coherent && self.buf.is_unsent() { Ok(()) } else { self.maintain(port, site) }
+    pub(crate) fn prepare(&self, port: &Port, cleaning: Cleaning, site: Site) -> Result<(), Error> {
+        // The fast path: no line to maintain, or not yet.
+        let is_later = port.coherent || cleaning == Cleaning::Later;
+        if is_later && self.buf.is_unsent() { Ok(()) } else { self.maintain(port, site) }
     }
 
     #[inline(never)]
@@ -175,10 +176,10 @@ impl Operand {
 
     /// Makes it the device's. `prepare` has succeeded, and `addr` is what `check` found.
     #[inline]
-    pub(crate) fn give(&mut self, port: &Port, addr: DevAddr) {
+    pub(crate) fn give(&mut self, port: &Port, addr: DevAddr, cleaning: Cleaning) {
         let direction = self.direction();
         if self.buf.is_unsent() {
-            self.buf.first(self.asked, direction, port, addr);
+            self.buf.first(self.asked, direction, port, addr, cleaning);
         } else {
             self.buf.again(self.asked, direction, port, addr);
         }
