@@ -4,6 +4,7 @@
 )]
 //! A backend's syncs, called by hand.
 
+use contigo::mem::SyncRange;
 use contigo::{Backend, Direction, Result};
 use std::ops::Range;
 
@@ -20,6 +21,26 @@ pub trait DirectSync: Backend {
         // SAFETY: as in `device_sync`.
         unsafe { self.sync_for_cpu(range, direction) }
     }
+
+    /// `Backend::sync_all_for_device`.
+    fn device_sync_all(&self, ranges: &[SyncRange]) -> Result<()> {
+        // SAFETY: as in `device_sync`.
+        unsafe { self.sync_all_for_device(ranges) }
+    }
+
+    /// `Backend::sync_all_for_cpu`.
+    fn cpu_sync_all(&self, ranges: &[SyncRange]) -> Result<()> {
+        // SAFETY: as in `device_sync`.
+        unsafe { self.sync_all_for_cpu(ranges) }
+    }
 }
 
 impl<B: Backend + ?Sized> DirectSync for B {}
+
+/// A list of ranges that change hands in one direction.
+pub fn sync_list(
+    direction: Direction,
+    ranges: impl IntoIterator<Item = Range<usize>>,
+) -> Vec<SyncRange> {
+    ranges.into_iter().map(|range| SyncRange { range, direction }).collect()
+}

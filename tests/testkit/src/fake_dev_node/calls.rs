@@ -166,10 +166,10 @@ unsafe impl SystemCalls for FakeDevNode {
                 state.log.push(Event::Released(handle));
             }
             Request::Sync(ranges) => {
-                for range in ranges {
-                    let event = synced(&state, range)?;
-                    state.log.push(event);
-                }
+                state.sync_calls += 1;
+                let events: Result<Vec<_>, _> =
+                    ranges.iter().map(|range| synced(&state, range)).collect();
+                state.log.extend(events?);
             }
             Request::Arm(steps) => {
                 armable(steps, self.config.windows)?;

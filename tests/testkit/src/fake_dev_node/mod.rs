@@ -166,6 +166,8 @@ struct State {
     imports: Vec<Imported>,
     kept: Vec<Imported>,
     log: Vec<Event>,
+    /// The calls of CONTIGO_SYNC, however many ranges each had.
+    sync_calls: usize,
     open: bool,
     taken_away: bool,
     armed: Vec<Step>,
@@ -332,6 +334,11 @@ impl FakeDevNode {
     /// The events since the last time.
     pub fn log(&self) -> Vec<Event> {
         std::mem::take(&mut self.lock().log)
+    }
+
+    /// How often CONTIGO_SYNC was called since the last time, whatever became of it.
+    pub fn sync_calls(&self) -> usize {
+        std::mem::take(&mut self.lock().sync_calls)
     }
 
     /// How many buffers the file holds, imported and allocated.

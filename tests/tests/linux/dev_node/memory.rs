@@ -5,9 +5,9 @@ use super::imports::{buffer, import};
 use super::{HP0, bytes_of, on_heap, opened, os, plain, synced};
 use contigo::job::{StopProgram, StopStep};
 use contigo::linux::dev_node::DevNode;
-use contigo::mem::SyncScope;
+use contigo::mem::{MAX_SYNC_RANGES, SyncRange, SyncScope};
 use contigo::{Align, Backend, Direction, Error, Port, Region};
-use contigo_testkit::direct::DirectSync as _;
+use contigo_testkit::direct::{DirectSync as _, sync_list};
 use contigo_testkit::fake_dev_node::{DevNodeConfig, Event, FakeDevNode};
 use contigo_testkit::fake_dma_heap::{HEAP, page_bytes};
 use nix::libc;
@@ -66,6 +66,77 @@ fn syncs(kernel: &FakeDevNode, block: &impl Backend, expected: &[Event]) {
     let gone = block.cpu_sync(0..64, Direction::FromDevice);
     assert_eq!(gone, Err(os("ioctl(CONTIGO_SYNC)", libc::ENODEV)));
     kernel.refuse_none();
+}
+
+/// A burst of packets is one call, for what is handed over and for what comes back.
+#[test]
+fn list_of_ranges_is_one_call() {
+    const SLOTS: usize = 8;
+    let (kernel, dev_node) = plain();
+    let block = dev_node.allocate(bytes_of(1)).unwrap();
+    let slots = || (0..SLOTS).map(|slot| slot * 256..slot * 256 + 100);
+    let whole = |for_cpu| {
+        let lines = slots().map(move |slot| synced(for_cpu, slot.start..slot.start + 128));
+        lines.collect::<Vec<_>>()
+    };
+    let written = sync_list(Direction::FromDevice, slots());
+    block.device_sync_all(&written).unwrap();
+    assert_eq!((kernel.sync_calls(), kernel.log().split_off(1)), (1, whole(false)));
+    block.cpu_sync_all(&written).unwrap();
+    assert_eq!((kernel.sync_calls(), kernel.log()), (1, whole(true)));
+
+    // Each by its own direction; empty ones, and what the device only read, are left out.
+    let mixed = [
+        SyncRange { range: 3..70, direction: Direction::ToDevice },
+        SyncRange { range: 5..5, direction: Direction::FromDevice },
+        SyncRange { range: 300..301, direction: Direction::Bidirectional },
+    ];
+    block.device_sync_all(&mixed).unwrap();
+    let there = [synced(false, 3..70), synced(false, 256..320)];
+    assert_eq!((kernel.sync_calls(), kernel.log()), (1, there.to_vec()));
+    block.cpu_sync_all(&mixed).unwrap();
+    assert_eq!((kernel.sync_calls(), kernel.log()), (1, vec![synced(true, 256..320)]));
+    block.cpu_sync_all(mixed.get(..2).unwrap()).unwrap();
+    block.device_sync_all(&[]).unwrap();
+    assert_eq!((kernel.sync_calls(), kernel.log()), (0, vec![]), "nothing of nothing");
+
+    let coherent = dev_node.allocate_coherent(bytes_of(1)).unwrap();
+    coherent.device_sync_all(&written).and(coherent.cpu_sync_all(&written)).unwrap();
+    assert_eq!(kernel.sync_calls(), 0);
+
+    // A foreign dma-buf is synced as a whole, so it is once for all ranges.
+    let (foreign, dev_node) = plain();
+    let import = import(&dev_node, &buffer(8192)).unwrap();
+    foreign.log();
+    import.device_sync_all(&written).and(import.cpu_sync_all(&written)).unwrap();
+    assert_eq!(foreign.log(), [synced(false, 0..8192), synced(true, 0..8192)]);
+    import.cpu_sync_all(&sync_list(Direction::ToDevice, slots())).unwrap();
+    import.device_sync_all(&sync_list(Direction::ToDevice, [5..5, 9..9])).unwrap();
+    assert_eq!(foreign.log(), []);
+
+    foreign.sync_calls();
+    for block in [&block as &dyn Backend, &coherent, &import] {
+        refuses_lists(&[&kernel, &foreign], block);
+    }
+    let many = sync_list(Direction::FromDevice, vec![0..64; MAX_SYNC_RANGES + 1]);
+    let too_many = Error::TooMany { what: "ranges of one sync", most: MAX_SYNC_RANGES as u64 };
+    assert_eq!(block.device_sync_all(&many), Err(too_many));
+    assert_eq!(kernel.sync_calls(), 0);
+    block.device_sync_all(many.get(1..).unwrap()).unwrap();
+    assert_eq!((kernel.sync_calls(), kernel.log().len()), (1, 1 + MAX_SYNC_RANGES));
+}
+
+/// One range that is not within the block, and none is synced.
+fn refuses_lists(kernels: &[&FakeDevNode], block: &dyn Backend) {
+    let len_bytes = block.mapping().len_bytes;
+    let ranges = [0..64, 64..len_bytes + 1, 128..192];
+    let beyond = Err(Error::OutOfRange { start: 64, end: len_bytes + 1, len_bytes });
+    for direction in [Direction::ToDevice, Direction::FromDevice] {
+        let list = sync_list(direction, ranges.clone());
+        assert_eq!(block.device_sync_all(&list), beyond);
+        assert_eq!(block.cpu_sync_all(&list), beyond);
+    }
+    assert!(kernels.iter().all(|kernel| kernel.sync_calls() == 0));
 }
 
 /// What a foreign dma-buf cannot be on a port that does not snoop.

@@ -1,9 +1,9 @@
 //! Syncs: their ranges and directions, two threads, signals, and a module that goes away.
 
 use super::{BLOCK, fake, old, synced};
-use contigo::mem::SyncScope;
+use contigo::mem::{SyncRange, SyncScope};
 use contigo::{Backend, Direction, Error};
-use contigo_testkit::direct::DirectSync as _;
+use contigo_testkit::direct::{DirectSync as _, sync_list};
 use contigo_testkit::fake_u_dma_buf::{Command, Config, FakeUDmaBuf, Kept};
 use std::time::Duration;
 use std::{fs, thread};
@@ -38,6 +38,64 @@ fn ranges_round_to_lines_inside_the_block() {
         ];
         assert_eq!(fake.log(), expected);
         assert_eq!(fake.kept().owner, 0);
+    }
+}
+
+/// Slots of a ring in any order are one call, also with other buffers between them in the list; of
+/// each direction its own.
+#[test]
+fn ranges_that_touch_are_one_call() {
+    const SLOT: usize = 128;
+    let slot = |index: usize| index * SLOT..index * SLOT + 100;
+    let expected = |range: std::ops::Range<u64>, direction| {
+        [Command::ForDevice, Command::ForCpu].map(|c| synced(c, range.clone(), direction))
+    };
+    for config in [Config::default(), old()] {
+        for order in [[0, 1, 2, 3, 4, 5, 6, 7], [7, 6, 5, 4, 3, 2, 1, 0], [4, 0, 7, 2, 1, 5, 3, 6]]
+        {
+            let fake = FakeUDmaBuf::new(config.clone());
+            let block = fake.open().unwrap();
+            let list = sync_list(Direction::FromDevice, order.map(slot));
+            block.device_sync_all(&list).and(block.cpu_sync_all(&list)).unwrap();
+            let all = 0..8 * SLOT as u64;
+            assert_eq!(fake.log(), expected(all, Direction::FromDevice), "{order:?}");
+        }
+        // A gap of a line, and the same bytes in another direction, stay apart; empty ones are out.
+        let fake = FakeUDmaBuf::new(config);
+        let block = fake.open().unwrap();
+        let of = |range, direction| SyncRange { range, direction };
+        let (read, written) = (Direction::ToDevice, Direction::FromDevice);
+        let list = [
+            of(0..1, written),
+            of(4096..4100, read),
+            of(128..192, written),
+            of(9..9, written),
+            of(4160..4161, read),
+            of(64..65, read),
+        ];
+        block.device_sync_all(&list).unwrap();
+        let mut log = fake.log();
+        log.sort_by_key(|one| one.range.start);
+        let runs = [(0..64, written), (64..128, read), (128..192, written), (4096..4224, read)];
+        assert_eq!(
+            log,
+            runs.map(|(range, direction)| synced(Command::ForDevice, range, direction))
+        );
+        block.device_sync_all(&[]).and(block.device_sync_all(&list[3..4])).unwrap();
+        assert_eq!(fake.log().len(), 4, "nothing of nothing");
+    }
+}
+
+#[test]
+fn a_bad_range_refuses_the_list() {
+    for config in [Config::default(), old(), Config { coherent: Some(true), ..Config::default() }] {
+        let fake = FakeUDmaBuf::new(config);
+        let block = fake.open().unwrap();
+        let list = sync_list(Direction::FromDevice, [0..64, 4096..BLOCK + 1, 256..320]);
+        let refused = Error::OutOfRange { start: 4096, end: BLOCK + 1, len_bytes: BLOCK };
+        assert_eq!(block.device_sync_all(&list), Err(refused));
+        assert_eq!(block.cpu_sync_all(&list), Err(refused));
+        assert_eq!(fake.log(), []);
     }
 }
 

@@ -2,14 +2,15 @@
 //! A dma-buf, imported for one bus master.
 
 use super::abi::{Import, SYNC_FOR_CPU, SYNC_FOR_DEVICE};
-use super::{DevNode, calls, check, os};
+use super::{DevNode, calls, check, os, to_sync};
 use crate::linux::os::fd::{self, Fd};
 use crate::linux::os::{Kernel, SystemCalls};
-use crate::mem::backend::{Backend, Mapping, Segment, SyncScope};
+use crate::mem::backend::{Backend, Mapping, Segment, SyncRange, SyncScope};
 use crate::types::platform::{AsRawFd as _, BorrowedFd, OwnedFd};
 use crate::types::{Direction, Error, timeout_us};
 use core::fmt;
 use core::ops::Range;
+use core::slice;
 use core::time::Duration;
 use memmap2::MmapRaw;
 use nix::errno::Errno;
@@ -138,15 +139,19 @@ impl DmaBuf {
         }
     }
 
-    /// Syncs all of the buffer, whatever `range` of it changes hands: the exporter maintains its
-    /// caches by its own `begin_cpu_access` and `end_cpu_access`, which know no ranges.
-    fn sync(&self, range: &Range<usize>, flags: u32) -> Result<(), Error> {
+    /// Syncs all of the buffer once, whatever `ranges` of it change hands: the exporter maintains
+    /// its caches by its own `begin_cpu_access` and `end_cpu_access`, which know no ranges.
+    fn sync(&self, ranges: &[SyncRange], flags: u32) -> Result<(), Error> {
         let len_bytes = self.map.len();
-        check(range, len_bytes)?;
-        if range.is_empty() {
-            Ok(())
+        ranges.iter().try_for_each(|each| check(&each.range, len_bytes))?;
+        // Bytes that the device only read are as they were.
+        let changes = |each: &SyncRange| {
+            !each.range.is_empty() && (flags == SYNC_FOR_DEVICE || each.direction.device_writes())
+        };
+        if ranges.iter().any(changes) {
+            self.dev_node.sync(&[to_sync(self.handle, &(0..len_bytes), flags)])
         } else {
-            self.dev_node.sync(self.handle, &(0..len_bytes), flags)
+            Ok(())
         }
     }
 }
@@ -216,13 +221,19 @@ unsafe impl Backend for DmaBuf {
         range: Range<usize>,
         direction: Direction,
     ) -> Result<(), Error> {
-        let _ = direction;
-        self.sync(&range, SYNC_FOR_DEVICE)
+        self.sync(slice::from_ref(&SyncRange { range, direction }), SYNC_FOR_DEVICE)
     }
 
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
-        // Bytes that the device only read are as they were.
-        if direction.device_writes() { self.sync(&range, SYNC_FOR_CPU) } else { Ok(()) }
+        self.sync(slice::from_ref(&SyncRange { range, direction }), SYNC_FOR_CPU)
+    }
+
+    unsafe fn sync_all_for_device(&self, ranges: &[SyncRange]) -> Result<(), Error> {
+        self.sync(ranges, SYNC_FOR_DEVICE)
+    }
+
+    unsafe fn sync_all_for_cpu(&self, ranges: &[SyncRange]) -> Result<(), Error> {
+        self.sync(ranges, SYNC_FOR_CPU)
     }
 
     unsafe fn export(&self) -> Result<OwnedFd, Error> {

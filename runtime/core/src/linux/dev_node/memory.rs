@@ -2,14 +2,16 @@
 //! Memory that the kernel allocates for a contigo device, by the DMA API.
 
 use super::abi::{ALLOC_COHERENT, Alloc, MAX_BUFFERS, SYNC_FOR_CPU, SYNC_FOR_DEVICE};
-use super::{DevNode, DevNodeInfo, calls, check, os};
+use super::{DevNode, DevNodeInfo, calls, check, os, to_sync};
+use crate::linux::os::cache::TOO_MANY_RANGES;
 use crate::linux::os::fd::Fd;
 use crate::linux::os::{SystemCalls, pagemap};
-use crate::mem::backend::{Backend, Mapping, SyncScope};
+use crate::mem::backend::{Backend, MAX_SYNC_RANGES, Mapping, SyncRange, SyncScope};
 use crate::types::platform::OwnedFd;
 use crate::types::{Direction, Error};
 use core::fmt;
 use core::ops::Range;
+use core::slice;
 use memmap2::MmapRaw;
 use nix::libc::{EDQUOT, ENOMEM, ENOSPC};
 
@@ -113,20 +115,28 @@ impl OwnMemory {
         }
     }
 
-    /// Syncs `range`, or the whole granules that hold it: what the device writes is invalidated by
-    /// lines, and a region hands over no part of one.
-    fn sync(&self, range: &Range<usize>, whole_lines: bool, flags: u32) -> Result<(), Error> {
-        let len_bytes = self.map.len();
-        check(range, len_bytes)?;
-        if range.is_empty() || self.is_coherent {
-            return Ok(());
+    /// Syncs `ranges` in one call, after all of them were checked. Of what the device writes, the
+    /// whole granules: it is invalidated by lines, and a region hands over no part of one.
+    fn sync(&self, ranges: &[SyncRange], flags: u32) -> Result<(), Error> {
+        let (len_bytes, granule) = (self.map.len(), self.dev_node.0.granule);
+        let mut list = heapless::Vec::<_, MAX_SYNC_RANGES>::new();
+        for SyncRange { range, direction } in ranges {
+            check(range, len_bytes)?;
+            // Bytes that the device only read are as they were. To invalidate a part of a line
+            // would throw away a neighbour's writes.
+            let is_unchanged = flags == SYNC_FOR_CPU && !direction.device_writes();
+            if range.is_empty() || self.is_coherent || is_unchanged {
+                continue;
+            }
+            let lines = if direction.device_writes() {
+                granule.round_down(range.start)
+                    ..granule.round_up(range.end).unwrap_or(len_bytes).min(len_bytes)
+            } else {
+                range.clone()
+            };
+            list.push(to_sync(self.handle, &lines, flags)).map_err(|_| TOO_MANY_RANGES)?;
         }
-        let granule = self.dev_node.0.granule;
-        let lines = || {
-            granule.round_down(range.start)
-                ..granule.round_up(range.end).unwrap_or(len_bytes).min(len_bytes)
-        };
-        self.dev_node.sync(self.handle, &if whole_lines { lines() } else { range.clone() }, flags)
+        self.dev_node.sync(&list)
     }
 }
 
@@ -199,13 +209,19 @@ unsafe impl Backend for OwnMemory {
         range: Range<usize>,
         direction: Direction,
     ) -> Result<(), Error> {
-        self.sync(&range, direction.device_writes(), SYNC_FOR_DEVICE)
+        self.sync(slice::from_ref(&SyncRange { range, direction }), SYNC_FOR_DEVICE)
     }
 
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
-        // Bytes that the device only read are as they were. To invalidate a part of a line would
-        // throw away a neighbour's writes.
-        if direction.device_writes() { self.sync(&range, true, SYNC_FOR_CPU) } else { Ok(()) }
+        self.sync(slice::from_ref(&SyncRange { range, direction }), SYNC_FOR_CPU)
+    }
+
+    unsafe fn sync_all_for_device(&self, ranges: &[SyncRange]) -> Result<(), Error> {
+        self.sync(ranges, SYNC_FOR_DEVICE)
+    }
+
+    unsafe fn sync_all_for_cpu(&self, ranges: &[SyncRange]) -> Result<(), Error> {
+        self.sync(ranges, SYNC_FOR_CPU)
     }
 
     /// The module makes a dma-buf of the whole memory, which has a reference of its own.

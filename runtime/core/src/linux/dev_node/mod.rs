@@ -234,11 +234,12 @@ impl DevNode {
         })
     }
 
-    /// Synchronises bytes `range` of the buffer `handle`, which has them.
-    fn sync(&self, handle: u32, range: &Range<usize>, flags: u32) -> Result<(), Error> {
-        let (offset_bytes, len_bytes) = (range.start as u64, range.len() as u64);
-        let ranges = [SyncRange { handle, flags, offset_bytes, len_bytes }];
-        calls::sync(&self.0.kernel, &self.0.file, &ranges)
+    /// Synchronises `ranges`, none of which is empty, in one call: none where there are none.
+    fn sync(&self, ranges: &[SyncRange]) -> Result<(), Error> {
+        if ranges.is_empty() {
+            return Ok(());
+        }
+        calls::sync(&self.0.kernel, &self.0.file, ranges)
             .map_err(|errno| os("ioctl(CONTIGO_SYNC)", errno))
     }
 
@@ -300,6 +301,12 @@ const fn check(range: &Range<usize>, len_bytes: usize) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::OutOfRange { start: range.start, end: range.end, len_bytes })
+}
+
+/// Bytes `range` of the buffer `handle`, which has them, for `CONTIGO_SYNC`.
+fn to_sync(handle: u32, range: &Range<usize>, flags: u32) -> SyncRange {
+    let (offset_bytes, len_bytes) = (range.start as u64, range.len() as u64);
+    SyncRange { handle, flags, offset_bytes, len_bytes }
 }
 
 const fn os(call: &'static str, errno: i32) -> Error {

@@ -8,10 +8,11 @@
 use crate::linux::os::pagemap::{self, Block};
 use crate::linux::os::pin::Pin;
 use crate::linux::os::{cache, map};
-use crate::mem::backend::{Backend, Mapping, Segment, SyncScope};
+use crate::mem::backend::{Backend, Mapping, Segment, SyncRange, SyncScope};
 use crate::mem::block::contiguous;
 use crate::types::{Align, Direction, Error, PhysAddr};
 use core::ops::Range;
+use core::slice;
 use memmap2::{MmapOptions, MmapRaw};
 use nix::errno::Errno;
 
@@ -246,10 +247,18 @@ unsafe impl Backend for HugeTlb {
         range: Range<usize>,
         direction: Direction,
     ) -> Result<(), Error> {
-        cache::for_device(&self.map, range, direction)
+        cache::for_device(&self.map, slice::from_ref(&SyncRange { range, direction }))
     }
 
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
-        cache::for_cpu(&self.map, range, direction)
+        cache::for_cpu(&self.map, slice::from_ref(&SyncRange { range, direction }))
+    }
+
+    unsafe fn sync_all_for_device(&self, ranges: &[SyncRange]) -> Result<(), Error> {
+        cache::for_device(&self.map, ranges)
+    }
+
+    unsafe fn sync_all_for_cpu(&self, ranges: &[SyncRange]) -> Result<(), Error> {
+        cache::for_cpu(&self.map, ranges)
     }
 }

@@ -21,8 +21,8 @@
 )]
 
 use super::map;
-use crate::mem::backend::{Mapping, SyncScope};
-use crate::types::{Align, BaseAddr, Bus, Direction, Error, PhysAddr};
+use crate::mem::backend::{MAX_SYNC_RANGES, Mapping, SyncRange, SyncScope};
+use crate::types::{Align, BaseAddr, Bus, Error, PhysAddr};
 use core::ops::Range;
 use memmap2::MmapRaw;
 
@@ -56,6 +56,10 @@ pub(crate) fn granule() -> Align {
     return Align::LINE;
 }
 
+/// The error for a list longer than [`MAX_SYNC_RANGES`], which no caller makes.
+pub(crate) const TOO_MANY_RANGES: Error =
+    Error::TooMany { what: "ranges of one sync", most: MAX_SYNC_RANGES as u64 };
+
 /// The memory's coherency, as far as it is known without asking a kernel driver. On a PC all memory
 /// is coherent. On ARM that is a property of the port, and nothing is known of the memory.
 pub(crate) const COHERENT: Option<bool> =
@@ -73,8 +77,8 @@ pub(crate) fn mapping(map: &MmapRaw, base: PhysAddr, scope: SyncScope) -> Mappin
     }
 }
 
-/// Hands bytes `range` of `map` to a device that does not snoop: cleans the lines to the point of
-/// coherency.
+/// Hands bytes `ranges` of `map` to a device that does not snoop: cleans the lines to the point of
+/// coherency, and waits once for all of them.
 ///
 /// Clean is right for every direction, and the kernel does the same (`arch_sync_dma_for_device`).
 /// The device reads the bytes that the CPU wrote, and no dirty line is left that could be evicted
@@ -83,19 +87,14 @@ pub(crate) fn mapping(map: &MmapRaw, base: PhysAddr, scope: SyncScope) -> Mappin
 ///
 /// # Errors
 /// [`Error::OutOfRange`]; [`Error::CannotSync`] on an architecture where user space cannot.
-pub(crate) fn for_device(
-    map: &MmapRaw,
-    range: Range<usize>,
-    direction: Direction,
-) -> Result<(), Error> {
-    check(map, &range)?;
-    let _ = direction;
+pub(crate) fn for_device(map: &MmapRaw, ranges: &[SyncRange]) -> Result<(), Error> {
+    check(map, ranges)?;
     #[cfg(target_arch = "aarch64")]
-    el0::clean(map, range);
+    el0::clean(map, ranges.iter().map(|each| each.range.clone()));
     possible()
 }
 
-/// Takes bytes `range` of `map` back: the CPU's next read fetches what the device wrote. Does
+/// Takes bytes `ranges` of `map` back: the CPU's next read fetches what the device wrote. Does
 /// nothing where the device only read.
 ///
 /// EL0 has no pure invalidate (`dc ivac` traps, it could throw away the kernel's data), so this is
@@ -106,26 +105,23 @@ pub(crate) fn for_device(
 ///
 /// # Errors
 /// As [`for_device`].
-pub(crate) fn for_cpu(
-    map: &MmapRaw,
-    range: Range<usize>,
-    direction: Direction,
-) -> Result<(), Error> {
-    check(map, &range)?;
+pub(crate) fn for_cpu(map: &MmapRaw, ranges: &[SyncRange]) -> Result<(), Error> {
+    check(map, ranges)?;
     #[cfg(target_arch = "aarch64")]
-    if direction.device_writes() {
-        el0::clean_invalidate(map, range);
+    if ranges.iter().any(|each| each.direction.device_writes()) {
+        let written = ranges.iter().filter(|each| each.direction.device_writes());
+        el0::clean_invalidate(map, written.map(|each| each.range.clone()));
     }
-    let _ = direction;
     possible()
 }
 
 /// Only bytes of the mapping: what lies after it may be unmapped, and then the instruction faults.
-fn check(map: &MmapRaw, range: &Range<usize>) -> Result<(), Error> {
-    if range.start <= range.end && range.end <= map.len() {
-        Ok(())
-    } else {
-        Err(Error::OutOfRange { start: range.start, end: range.end, len_bytes: map.len() })
+fn check(map: &MmapRaw, ranges: &[SyncRange]) -> Result<(), Error> {
+    let len_bytes = map.len();
+    let is_inside = |range: &Range<usize>| range.start <= range.end && range.end <= len_bytes;
+    match ranges.iter().map(|each| &each.range).find(|range| !is_inside(range)) {
+        None => Ok(()),
+        Some(range) => Err(Error::OutOfRange { start: range.start, end: range.end, len_bytes }),
     }
 }
 
@@ -251,10 +247,19 @@ mod el0 {
         value
     }
 
-    /// `dc cvac` on every line of `range`; returns when memory has the bytes. The caller has
-    /// checked `range`.
-    pub(crate) fn clean(map: &MmapRaw, range: Range<usize>) {
-        for line in lines::of(map.as_ptr().addr(), range, lines::line_bytes(cache_type())) {
+    /// Every line of `map` that holds a byte of `ranges`.
+    fn all_lines(
+        map: &MmapRaw,
+        ranges: impl Iterator<Item = Range<usize>>,
+    ) -> impl Iterator<Item = usize> {
+        let (cpu, line_bytes) = (map.as_ptr().addr(), lines::line_bytes(cache_type()));
+        ranges.flat_map(move |range| lines::of(cpu, range, line_bytes))
+    }
+
+    /// `dc cvac` on every line of `ranges`; returns when memory has the bytes. The caller has
+    /// checked `ranges`.
+    pub(crate) fn clean(map: &MmapRaw, ranges: impl Iterator<Item = Range<usize>>) {
+        for line in all_lines(map, ranges) {
             // SAFETY: 1. EL0 may run `dc cvac`: Linux sets SCTLR_EL1.UCI, and where an erratum of
             // the Cortex-A53 forbids that, it traps and runs `dc civac` instead
             // (`user_cache_maint_handler`).
@@ -267,13 +272,13 @@ mod el0 {
         barrier();
     }
 
-    /// `dc civac` on every line of `range`; returns when no cache holds any of them. The caller has
-    /// checked `range`.
-    pub(crate) fn clean_invalidate(map: &MmapRaw, range: Range<usize>) {
+    /// `dc civac` on every line of `ranges`; returns when no cache holds any of them. The caller
+    /// has checked `ranges`.
+    pub(crate) fn clean_invalidate(map: &MmapRaw, ranges: impl Iterator<Item = Range<usize>>) {
         // A load told the CPU that the device is done, and a `dc` may overtake it (DDI 0487,
         // "Ordering and completion").
         barrier();
-        for line in lines::of(map.as_ptr().addr(), range, lines::line_bytes(cache_type())) {
+        for line in all_lines(map, ranges) {
             // SAFETY: 1. and 2. as in `clean`; `dc civac` is under SCTLR_EL1.UCI as well.
             // 3. It writes back before it throws away: no store is lost. Not `nomem`: no later load
             //    may move above it.

@@ -4,12 +4,13 @@
 use super::Vfio;
 use super::iova::State;
 use crate::linux::os::{cache, map, pagemap};
-use crate::mem::{Backend, Mapping, SyncScope};
+use crate::mem::{Backend, Mapping, SyncRange, SyncScope};
 use crate::trace::{self, Event, Site};
 use crate::types::{BaseAddr, DevAddr, Direction, Error, Refused, lock};
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ops::Range;
+use core::slice;
 use memmap2::{MmapOptions, MmapRaw};
 
 /// One block of this process's memory that a device behind an IOMMU reaches at one run of I/O
@@ -166,11 +167,19 @@ unsafe impl Backend for VfioMemory {
         range: Range<usize>,
         direction: Direction,
     ) -> Result<(), Error> {
-        cache::for_device(&self.map, range, direction)
+        cache::for_device(&self.map, slice::from_ref(&SyncRange { range, direction }))
     }
 
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
-        cache::for_cpu(&self.map, range, direction)
+        cache::for_cpu(&self.map, slice::from_ref(&SyncRange { range, direction }))
+    }
+
+    unsafe fn sync_all_for_device(&self, ranges: &[SyncRange]) -> Result<(), Error> {
+        cache::for_device(&self.map, ranges)
+    }
+
+    unsafe fn sync_all_for_cpu(&self, ranges: &[SyncRange]) -> Result<(), Error> {
+        cache::for_cpu(&self.map, ranges)
     }
 }
 

@@ -29,10 +29,11 @@ use crate::linux::os::path::check_name;
 #[cfg(feature = "testkit")]
 use crate::linux::os::seam::Test;
 use crate::linux::os::{Kernel, RUNNING, SystemCalls, cache};
-use crate::mem::backend::{Backend, Mapping, Segment, SyncScope};
+use crate::mem::backend::{Backend, Mapping, Segment, SyncRange, SyncScope};
 use crate::types::platform::OwnedFd;
 use crate::types::{Direction, Error, PhysAddr};
 use core::ops::Range;
+use core::slice;
 use memmap2::MmapRaw;
 
 /// The advice where pagemap has no address for a dma-buf.
@@ -252,11 +253,19 @@ unsafe impl Backend for DmaHeap {
         range: Range<usize>,
         direction: Direction,
     ) -> Result<(), Error> {
-        cache::for_device(&self.map, range, direction)
+        cache::for_device(&self.map, slice::from_ref(&SyncRange { range, direction }))
     }
 
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
-        cache::for_cpu(&self.map, range, direction)
+        cache::for_cpu(&self.map, slice::from_ref(&SyncRange { range, direction }))
+    }
+
+    unsafe fn sync_all_for_device(&self, ranges: &[SyncRange]) -> Result<(), Error> {
+        cache::for_device(&self.map, ranges)
+    }
+
+    unsafe fn sync_all_for_cpu(&self, ranges: &[SyncRange]) -> Result<(), Error> {
+        cache::for_cpu(&self.map, ranges)
     }
 
     unsafe fn export(&self) -> Result<OwnedFd, Error> {

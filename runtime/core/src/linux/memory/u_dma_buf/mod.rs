@@ -29,13 +29,15 @@ pub use self::sysfs::{CLASSES, is_translated};
 use self::facts::Facts;
 use self::ioctl::SyncArgs;
 use self::sysfs::{Directory, SyncFiles};
+use crate::linux::os::cache::TOO_MANY_RANGES;
 use crate::linux::os::fd::Fd;
 use crate::linux::os::path::{Path, check_name};
 use crate::linux::os::{Kernel, RUNNING, SystemCalls, cache, map};
-use crate::mem::{Backend, Mapping, SyncScope};
+use crate::mem::{Backend, MAX_SYNC_RANGES, Mapping, SyncRange, SyncScope};
 use crate::types::platform::OwnedFd;
 use crate::types::{Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, lock};
 use core::ops::Range;
+use core::slice;
 use memmap2::MmapRaw;
 use nix::libc::{EWOULDBLOCK, O_RDWR};
 use spin::Mutex;
@@ -234,32 +236,47 @@ impl UDmaBuf {
         self.dma_mask_bits
     }
 
-    fn sync(&self, command: u64, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+    /// Syncs `ranges`, after all of them were checked, in as few calls as cover them.
+    fn sync(&self, command: u64, ranges: &[SyncRange]) -> Result<(), Error> {
+        let mut runs = heapless::Vec::<SyncRange, MAX_SYNC_RANGES>::new();
+        for each in ranges {
+            let lines = self.lines(&each.range)?;
+            // A size of 0 would run the command on the range of an earlier call.
+            if !each.range.is_empty() {
+                joined(&mut runs, SyncRange { range: lines, direction: each.direction })?;
+            }
+        }
+        if runs.is_empty() || matches!(self.way, SyncWay::Nothing) {
+            return Ok(());
+        }
+        let _serial = lock::acquire(&self.serial)?;
+        runs.iter().try_for_each(|run| self.sync_run(command, run))
+    }
+
+    /// The whole lines that hold `range`.
+    fn lines(&self, range: &Range<usize>) -> Result<Range<usize>, Error> {
         let len_bytes = self.map.len();
         if range.start > range.end || range.end > len_bytes {
             return Err(Error::OutOfRange { start: range.start, end: range.end, len_bytes });
         }
-        // A size of 0 would run the command on the range of an earlier call.
-        if range.is_empty() {
-            return Ok(());
-        }
-        let start = self.granule.round_down(range.start);
         // The block is a multiple of the granule: rounding up ends at its end at most.
         let end = self.granule.round_up(range.end).map_or(len_bytes, |end| end.min(len_bytes));
-        let (offset, size) = (start as u64, (end - start) as u64);
+        Ok(self.granule.round_down(range.start)..end)
+    }
+
+    /// One sync. The caller holds the lock.
+    fn sync_run(&self, command: u64, run: &SyncRange) -> Result<(), Error> {
+        let SyncRange { range, direction } = run;
+        let (offset, size) = (range.start as u64, range.len() as u64);
         match &self.way {
             SyncWay::Nothing => Ok(()),
             SyncWay::Ioctl => {
                 let args =
-                    SyncArgs { flags: command | (direction_code(direction) << 2), size, offset };
-                let _serial = lock::acquire(&self.serial)?;
+                    SyncArgs { flags: command | (direction_code(*direction) << 2), size, offset };
                 ioctl::set_sync(&self.kernel, &self.device, &args)
                     .map_err(|errno| os("ioctl(U_DMA_BUF_IOCTL_SET_SYNC)", errno))
             }
-            SyncWay::Sysfs(files) => {
-                let _serial = lock::acquire(&self.serial)?;
-                files.sync(&self.kernel, command, direction, offset, size)
-            }
+            SyncWay::Sysfs(files) => files.sync(&self.kernel, command, *direction, offset, size),
         }
     }
 }
@@ -299,11 +316,19 @@ unsafe impl Backend for UDmaBuf {
         range: Range<usize>,
         direction: Direction,
     ) -> Result<(), Error> {
-        self.sync(SyncArgs::FOR_DEVICE, range, direction)
+        self.sync(SyncArgs::FOR_DEVICE, slice::from_ref(&SyncRange { range, direction }))
     }
 
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
-        self.sync(SyncArgs::FOR_CPU, range, direction)
+        self.sync(SyncArgs::FOR_CPU, slice::from_ref(&SyncRange { range, direction }))
+    }
+
+    unsafe fn sync_all_for_device(&self, ranges: &[SyncRange]) -> Result<(), Error> {
+        self.sync(SyncArgs::FOR_DEVICE, ranges)
+    }
+
+    unsafe fn sync_all_for_cpu(&self, ranges: &[SyncRange]) -> Result<(), Error> {
+        self.sync(SyncArgs::FOR_CPU, ranges)
     }
 
     /// The module makes a dma-buf of the whole block, which it holds as long as an importer does,
@@ -313,6 +338,24 @@ unsafe impl Backend for UDmaBuf {
             .and_then(Fd::into_owned)
             .map_err(|errno| os("ioctl(U_DMA_BUF_IOCTL_EXPORT)", errno))
     }
+}
+
+/// Adds `next` to `runs`. What touches it or overlaps with it, in the same direction, becomes one
+/// run with it: slots of a ring come in order, or reversed, or with other buffers between them.
+fn joined(
+    runs: &mut heapless::Vec<SyncRange, MAX_SYNC_RANGES>,
+    mut next: SyncRange,
+) -> Result<(), Error> {
+    // At most one round for each run, because each takes one out.
+    while let Some(at) = runs.iter().position(|run| {
+        run.direction == next.direction
+            && run.range.start <= next.range.end
+            && next.range.start <= run.range.end
+    }) {
+        let run = runs.swap_remove(at).range;
+        next.range = run.start.min(next.range.start)..run.end.max(next.range.end);
+    }
+    runs.push(next).map_err(|_| TOO_MANY_RANGES)
 }
 
 /// The module's numbers for a direction (Readme.md, "`sync_direction`"). Some of its interfaces
