@@ -26,6 +26,9 @@ pub struct SimSpec {
     pub scope: SyncScope,
     /// Whether it is coherent, as the kernel would report it.
     pub coherent: Option<bool>,
+    /// Whether the CPU caches it. Otherwise CPU and bus have one view, whatever the port, as of
+    /// memory that a kernel allocates coherent; a sync moves nothing.
+    pub cached: bool,
     /// The first byte that is not contiguous with those before it, a multiple of 32.
     pub break_at: Option<usize>,
 }
@@ -38,6 +41,7 @@ impl Default for SimSpec {
             line: Align::LINE,
             scope: SyncScope::Range { granule_bytes: Align::LINE.bytes() },
             coherent: None,
+            cached: true,
             break_at: None,
         }
     }
@@ -65,6 +69,16 @@ impl SimBoard {
     /// As [`memory_with`](Self::memory_with).
     pub fn memory(&self, len_bytes: usize) -> Result<Sim> {
         self.memory_with(SimSpec { len_bytes, ..SimSpec::default() })
+    }
+
+    /// Allocates `len_bytes` that the CPU does not cache: coherent for devices behind any port, for
+    /// descriptors. Stores are seen in order here, so a missing barrier before a doorbell does not
+    /// show.
+    ///
+    /// # Errors
+    /// As [`memory_with`](Self::memory_with).
+    pub fn memory_coherent(&self, len_bytes: usize) -> Result<Sim> {
+        self.memory_with(SimSpec { len_bytes, cached: false, ..SimSpec::default() })
     }
 
     /// Allocates a block as `spec` describes it, which may be one that no program should accept.
@@ -136,6 +150,7 @@ impl SimBoard {
         let spec = SimSpec { scope, ..spec };
         // SAFETY: the caller's promise.
         let block = unsafe { SimBlock::over(memory, len_bytes, spec.line, base, spec.scope) };
+        let block = if spec.cached { block } else { SimBlock { behind: None, ..block } };
         Ok((self.attach(block)?, spec))
     }
 }

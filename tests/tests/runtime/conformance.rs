@@ -39,6 +39,7 @@ conformance! {
     sim_through_a_window: OnSim::new(4, window, SimSpec::default());
     sim_coherent: OnSim::new(5, ACP, SimSpec { coherent: Some(true), ..SimSpec::default() });
     sim_coherent_unreported: OnSim::new(6, ACP, SimSpec::default());
+    sim_not_cached: OnSim::new(10, HP, SimSpec { cached: false, ..SimSpec::default() });
     sim_whole: OnSim::new(7, HP, scope(SyncScope::Whole));
     sim_without_syncs_but_coherent: OnSim::new(8, ACP, scope(SyncScope::None { install: "nothing" }));
     sim_on_another_board: OnOtherBoard::new(9);

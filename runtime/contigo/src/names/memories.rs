@@ -55,6 +55,24 @@ impl OpenDevice {
         }
         of(name, Some(self), len_bytes)
     }
+
+    /// Memory of this device that needs no sync, for a driver's descriptors; `None`: it has none.
+    /// A simulated board has it where it is `asked` for, so that a driver's syncs are seen there.
+    pub(super) fn coherent_memory(
+        &self,
+        len_bytes: usize,
+        asked: bool,
+    ) -> Result<Option<AnyMemory>, Error> {
+        if let Some(dev_node) = self.dev_node() {
+            return AnyMemory::new(dev_node.allocate_coherent(len_bytes)?).map(Some);
+        }
+        #[cfg(feature = "sim")]
+        if let Some(board) = self.board().filter(|_| asked) {
+            return AnyMemory::new(board.memory_coherent(len_bytes)?).map(Some);
+        }
+        let _ = asked;
+        Ok(None)
+    }
 }
 
 /// Memory of `device`, if it belongs to one.

@@ -9,9 +9,9 @@ use super::registry::DriverRow;
 use super::shared_core::{DRIVERS_MAX, OpenedCore};
 use contigo_core::forward;
 use contigo_core::hw::Device;
-use contigo_core::job::{AnyDriver, Driver, Parts, Settings};
-use contigo_core::mem::Port;
-use contigo_core::types::{Error, Result, lock};
+use contigo_core::job::{AnyDriver, Descriptors, Driver, Parts, Settings};
+use contigo_core::mem::{CpuBuf, Port, Region};
+use contigo_core::types::{Align, Error, Result, lock};
 use core::sync::atomic::Ordering;
 
 /// One of the drivers of a device's core.
@@ -64,6 +64,8 @@ pub struct Taken {
     row: &'static DriverRow,
     device: OpenDevice,
     how: Attach,
+    /// Its port snoops.
+    snoops: bool,
     /// Opened before the driver, which may otherwise find its core in reset.
     gate: Option<OpenGate>,
     share: Share,
@@ -139,13 +141,9 @@ impl OpenDevice {
                 Some(port) => unsafe { self.attach_wired(port, how)? },
                 None => self.attach(how)?,
             };
-            return Ok(Taken {
-                row,
-                device: self.clone(),
-                how,
-                gate: None,
-                share: Share::Whole(device),
-            });
+            let snoops = device.port().coherent;
+            let (device, share) = (self.clone(), Share::Whole(device));
+            return Ok(Taken { row, device, how, snoops, gate: None, share });
         };
         let port = port.map_or_else(|| self.port(), |port| Some(self.seen_through(port)));
         let shared = self.core();
@@ -163,11 +161,69 @@ impl OpenDevice {
         };
         let share = Share::Channel(Counted::of(self, opened)?);
         drop(held);
-        Ok(Taken { row, device: self.clone(), how, gate: None, share })
+        let snoops = port.is_some_and(|port| port.coherent);
+        Ok(Taken { row, device: self.clone(), how, snoops, gate: None, share })
     }
 }
 
 impl OpenDevice {
+    /// The memory that a driver of this device keeps for itself, and how it is shared. `given` is
+    /// what the program has for it; `snoops` says whether the device's port does.
+    ///
+    /// A driver whose row lists [`Descriptors::SETTING`] gets as much memory that is coherent for
+    /// the device instead, if the port does not snoop and the kernel module has the device: then no
+    /// descriptor is a system call. `given` goes back to its region. If the kernel has no such
+    /// memory left, the driver gets `given`. With the setting at 1 it always gets coherent memory,
+    /// also if nothing is given, and also from a simulated board; with 0, never. A driver for which
+    /// no memory means another mode of its core, such as `axi_cdma`, is told the mode like that.
+    ///
+    /// # Errors
+    /// [`Error::NotANumber`], [`Error::Argument`]: the setting is neither 0 nor 1. If the setting
+    /// is 1, [`Error::Unsupported`]: the device has no such memory; and the errors of
+    /// [`DevNode::allocate_coherent`](crate::linux::dev_node::DevNode::allocate_coherent). Without
+    /// it, those that no other memory would avoid.
+    pub fn driver_memory(
+        &self,
+        row: &DriverRow,
+        settings: Settings<'_>,
+        snoops: bool,
+        given: Option<CpuBuf>,
+    ) -> Result<(Option<CpuBuf>, Option<Descriptors>)> {
+        const NONE: Error = Error::Unsupported {
+            what: "this device has no memory that is coherent for it",
+            fix: "bind it to the kernel module contigo, or leave out coherent_memory=1",
+        };
+        let shared = if snoops { Descriptors::Snooped } else { Descriptors::Coherent };
+        if row.settings.is_none_or(|known| !known.contains(&Descriptors::SETTING)) {
+            return Ok((given, None));
+        }
+        let asked = settings.number(Descriptors::SETTING, 0, 1)?;
+        let allocated = |len_bytes| match self.coherent_memory(len_bytes, asked == Some(1))? {
+            Some(memory) => Region::new(memory)?.alloc(len_bytes, Align::PAGE).map(Some),
+            None => Ok(None),
+        };
+        let given = match (asked, given) {
+            (Some(1), given) => {
+                let least = row.memory_bytes.max(Align::PAGE.bytes());
+                let len_bytes = given.as_ref().map_or(least, CpuBuf::len_bytes);
+                let memory = allocated(len_bytes)?.ok_or(NONE)?;
+                return Ok((Some(memory), Some(shared)));
+            }
+            (_, Some(given)) => given,
+            (_, None) => return Ok((None, None)),
+        };
+        if snoops {
+            return Ok((Some(given), Some(shared)));
+        }
+        let refused = match asked.map_or_else(|| allocated(given.len_bytes()), |_| Ok(None)) {
+            Ok(Some(memory)) => return Ok((Some(memory), Some(shared))),
+            Ok(None) => None,
+            Err(error @ (Error::NoMemory { .. } | Error::TooMany { .. })) => Some(error),
+            Err(error) => return Err(error),
+        };
+        Ok((Some(given), Some(Descriptors::Synced { refused })))
+    }
+
     /// Pulls a reset line, and tells the drivers that share the device.
     pub(super) fn reset_by(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         let held = lock::acquire(&self.core().opened)?;
@@ -214,10 +270,11 @@ impl Taken {
         Ok(Self { gate: Some(gate), ..self })
     }
 
-    /// Opens the driver. `parts` has no device.
+    /// Opens the driver. `parts` has no device. Its memory may be replaced by memory of the device
+    /// that needs no sync ([`OpenDevice::driver_memory`]); [`AnyDriver::descriptors`] tells.
     ///
     /// # Errors
-    /// [`Error::HasDriver`]: another driver has the channel. [`Error::OtherModel`]: the map or the
+    /// The errors of [`OpenDevice::driver_memory`]. [`Error::HasDriver`]: another driver has the channel. [`Error::OtherModel`]: the map or the
     /// settings do not fit the simulated core. The error of the driver's own function.
     ///
     /// # Safety
@@ -225,14 +282,16 @@ impl Taken {
     pub unsafe fn open(self, parts: Parts<'_, ()>) -> Result<AnyDriver> {
         let Parts { memory, settings, map, .. } = parts;
         self.device.fits(self.row, settings, map)?;
-        match self.share {
+        let (memory, descriptors) =
+            self.device.driver_memory(self.row, settings, self.snoops, memory)?;
+        let driver = match self.share {
             Share::Whole(device) => {
                 // SAFETY: the caller's promise.
                 let driver = unsafe { (self.row.open)(Parts { device, memory, settings, map })? };
                 match self.gate {
                     // SAFETY: `behind`'s caller promised it.
-                    Some(gate) => unsafe { gate.before(driver) },
-                    None => Ok(driver),
+                    Some(gate) => unsafe { gate.before(driver)? },
+                    None => driver,
                 }
             }
             Share::Channel(counted) => {
@@ -250,9 +309,10 @@ impl Taken {
                         map,
                     })?
                 };
-                AnyDriver::new(OfChannel { driver, _counted: counted })
+                AnyDriver::new(OfChannel { driver, _counted: counted })?
             }
-        }
+        };
+        Ok(driver.opened_with(descriptors))
     }
 }
 

@@ -4,7 +4,7 @@
 )]
 //! One type for drivers of any type.
 
-use super::Driver;
+use super::{Descriptors, Driver};
 use crate::types::Result;
 use crate::types::boxed::Boxed;
 use crate::types::forward::forward;
@@ -23,7 +23,10 @@ use core::fmt;
 /// # let _ = queue;
 /// # Ok::<(), contigo::Error>(())
 /// ```
-pub struct AnyDriver(Boxed<dyn Driver + Send>);
+pub struct AnyDriver {
+    driver: Boxed<dyn Driver + Send>,
+    descriptors: Option<Descriptors>,
+}
 
 impl AnyDriver {
     /// Wraps `driver`, of any size.
@@ -34,13 +37,27 @@ impl AnyDriver {
     /// driver is dropped.
     pub fn new<D: Driver + Send + 'static>(driver: D) -> Result<Self> {
         // SAFETY: the closure only returns the pointer, unsized.
-        unsafe { Boxed::<dyn Driver + Send>::unsized_by(driver, |inner| inner) }.map(Self)
+        unsafe { Boxed::<dyn Driver + Send>::unsized_by(driver, |inner| inner) }
+            .map(|driver| Self { driver, descriptors: None })
+    }
+
+    /// The same driver, which was opened with this memory of its own.
+    #[must_use]
+    pub fn opened_with(self, descriptors: Option<Descriptors>) -> Self {
+        Self { descriptors, ..self }
+    }
+
+    /// Which memory of its own it was opened with by its name. `None`: with none, or with memory
+    /// of the program's that its row says nothing about ([`Descriptors::SETTING`]).
+    #[must_use]
+    pub fn descriptors(&self) -> Option<Descriptors> {
+        self.descriptors
     }
 }
 
 // SAFETY: every method forwards to the driver's own.
 unsafe impl Driver for AnyDriver {
-    forward!(|this| *this.0 =>
+    forward!(|this| *this.driver =>
         name, port, simulated, addr_bits, operands, depth, in_order, check, submit,
         submit_more, waits_for_doorbell, doorbell, poll, poll_again, stop, stop_program, arm_irq, underruns
     );

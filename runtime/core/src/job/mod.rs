@@ -35,7 +35,7 @@ pub use counts::QueueCounts;
 pub use driver::{Driver, exactly};
 pub use job_error::JobError;
 pub use operand_spec::OperandSpec;
-pub use parts::{Parts, Settings};
+pub use parts::{Descriptors, Parts, Settings};
 pub use prepare::MAX_OPERANDS;
 pub use queue::{Cancelled, Done, Frame, Queue, Stream, queue_bytes};
 pub use row::DriverRow;

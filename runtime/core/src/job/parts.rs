@@ -2,6 +2,7 @@
 
 use crate::mem::CpuBuf;
 use crate::types::{Error, Result};
+use core::fmt;
 
 /// The parts that a driver of the registry is opened with. They are the same for every driver, so
 /// that C and Python open each by its name. The texts are read while the driver is opened, and not
@@ -16,6 +17,49 @@ pub struct Parts<'t, D> {
     pub settings: Settings<'t>,
     /// The description of a kernel, as its tool wrote it: for `ap_ctrl`.
     pub map: Option<&'t [u8]>,
+}
+
+/// How the CPU and the device share a driver's own memory: its descriptors, or a PL330's microcode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Descriptors {
+    /// The port snoops: no call for either side.
+    Snooped,
+    /// The port does not snoop, and the CPU does not cache this memory: no call for either side.
+    Coherent,
+    /// The port does not snoop, and the CPU caches this memory: each write and read of it is a
+    /// sync, which is a system call if the kernel does it.
+    Synced {
+        /// Why coherent memory could not be had. `None`: the settings do not ask for it, or the
+        /// device has none.
+        refused: Option<Error>,
+    },
+}
+
+impl Descriptors {
+    /// The setting of a driver with memory of its own: 1, it is coherent, or the driver is not
+    /// opened; 0, it is the memory that the program gives. Without it, coherent if there is any.
+    pub const SETTING: &'static str = "coherent_memory";
+
+    /// In one word: `snooped`, `coherent` or `synced`.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Snooped => "snooped",
+            Self::Coherent => "coherent",
+            Self::Synced { .. } => "synced",
+        }
+    }
+}
+
+impl fmt::Display for Descriptors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())?;
+        match self {
+            Self::Synced { refused: Some(error) } => write!(f, ", not coherent: {error}"),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Settings as text: `name=number`, separated by commas, each once.

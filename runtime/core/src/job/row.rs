@@ -34,7 +34,9 @@ pub struct DriverRow<D> {
     /// The `compatible` of its node in the device tree, for a program that looks for the device.
     pub compatible: &'static [&'static str],
     /// The names of its settings: others are refused before the device is touched. `None`: the
-    /// driver checks them itself. A driver that shares its device lists `channel` too.
+    /// driver checks them itself. A driver that shares its device lists `channel` too. One whose
+    /// memory is a [`DriverBuf`](crate::mem::DriverBuf) lists
+    /// [`Descriptors::SETTING`](super::Descriptors::SETTING), and may get coherent memory by it.
     pub settings: Option<&'static [&'static str]>,
     /// The core's names in Vivado's block designs, the third part of a `VLNV`: `axi_dma`.
     pub ip: &'static [&'static str],

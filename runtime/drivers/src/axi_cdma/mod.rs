@@ -67,10 +67,11 @@ pub use self::config::{AxiCdmaConfig, Keyhole};
 pub use self::driver::{AxiCdma, AxiCdmaKeyhole};
 
 use contigo_core::hw::Device;
-use contigo_core::job::{AnyDriver, DriverRow, Parts};
+use contigo_core::job::{AnyDriver, Descriptors, DriverRow, Parts};
 use contigo_core::types::{Error, Result};
 
 const SETTINGS: &[&str] = &[
+    Descriptors::SETTING,
     "length_bits",
     "address_bits",
     "data_bits",

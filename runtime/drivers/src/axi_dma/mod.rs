@@ -89,11 +89,12 @@ pub use self::driver::{AxiDma, AxiDmaCore};
 pub use self::regs::Side;
 
 use contigo_core::hw::Device;
-use contigo_core::job::{AnyCore, AnyDriver, Channels, DriverRow, Parts, Settings};
+use contigo_core::job::{AnyCore, AnyDriver, Channels, Descriptors, DriverRow, Parts, Settings};
 use contigo_core::types::Result;
 
 const SETTINGS: &[&str] = &[
     "channel",
+    Descriptors::SETTING,
     "length_bits",
     "address_bits",
     "mm2s_data_bits",

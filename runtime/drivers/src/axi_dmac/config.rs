@@ -6,7 +6,7 @@ use super::regs::{self, Side};
 use crate::checks::{has_window, reads_zero};
 use contigo_core::hw::Device;
 use contigo_core::hw::mmio::{ReadWrite, Register};
-use contigo_core::job::{OperandSpec, Settings};
+use contigo_core::job::{Descriptors, OperandSpec, Settings};
 use contigo_core::types::{Align, Error, Result};
 
 /// `FIFO_SIZE`, as `axi_dmac_ip.tcl` offers it.
@@ -71,8 +71,14 @@ impl DmacConfig {
     }
 
     /// The names that [`from_settings`](Self::from_settings) knows.
-    pub(crate) const SETTINGS: &'static [&'static str] =
-        &["burst_bytes", "fifo_bursts", "single_bursts", "packet_bytes", "stop_us"];
+    pub(crate) const SETTINGS: &'static [&'static str] = &[
+        "burst_bytes",
+        "fifo_bursts",
+        "single_bursts",
+        "packet_bytes",
+        "stop_us",
+        Descriptors::SETTING,
+    ];
 
     /// The configuration in `settings`, with defaults.
     ///

@@ -57,12 +57,13 @@ pub use self::channel::{Mcdma, McdmaChannel, PacketReport};
 pub use self::config::{McdmaConfig, Way};
 
 use contigo_core::hw::Device;
-use contigo_core::job::{AnyCore, AnyDriver, Channels, DriverRow, Parts};
+use contigo_core::job::{AnyCore, AnyDriver, Channels, Descriptors, DriverRow, Parts};
 use contigo_core::mem::CpuBuf;
 use contigo_core::types::{Error, Result};
 
 const SETTINGS: &[&str] = &[
     "channel",
+    Descriptors::SETTING,
     "address_bits",
     "length_bits",
     "mm2s_data_bits",

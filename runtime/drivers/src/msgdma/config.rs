@@ -4,7 +4,7 @@
 use super::regs::{self, At};
 use crate::checks::{has_window, is_width, within};
 use contigo_core::hw::{Device, Mmio};
-use contigo_core::job::{OperandSpec, Settings};
+use contigo_core::job::{Descriptors, OperandSpec, Settings};
 use contigo_core::types::{Align, Error, Result};
 
 /// The most jobs in flight, however deep the core's FIFO is.
@@ -107,6 +107,7 @@ impl Default for MsgdmaConfig {
 impl MsgdmaConfig {
     /// The names that [`from_settings`](Self::from_settings) knows.
     pub(crate) const SETTINGS: &'static [&'static str] = &[
+        Descriptors::SETTING,
         "mode",
         "extended",
         "depth",

@@ -44,11 +44,11 @@ pub use self::driver::Pl330;
 pub use self::microcode::PROGRAM_BYTES;
 
 use contigo_core::hw::Device;
-use contigo_core::job::{AnyCore, AnyDriver, Channels, DriverRow, Parts};
+use contigo_core::job::{AnyCore, AnyDriver, Channels, Descriptors, DriverRow, Parts};
 use contigo_core::mem::CpuBuf;
 use contigo_core::types::{Error, Result};
 
-const SETTINGS: &[&str] = &["channel", "event"];
+const SETTINGS: &[&str] = &["channel", "event", Descriptors::SETTING];
 
 const MEMORY_BYTES: usize = PROGRAM_BYTES;
 

@@ -52,10 +52,10 @@ mod submit;
 pub use self::driver::Zdma;
 
 use contigo_core::hw::Device;
-use contigo_core::job::{AnyDriver, DriverRow, Parts};
+use contigo_core::job::{AnyDriver, Descriptors, DriverRow, Parts};
 use contigo_core::types::Result;
 
-const SETTINGS: &[&str] = &[];
+const SETTINGS: &[&str] = &[Descriptors::SETTING];
 
 /// Its driver info.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {

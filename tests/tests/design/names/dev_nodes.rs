@@ -1,12 +1,14 @@
 //! Contigo devices by their names: registers, interrupt and memory of one opening.
 
-use super::{POLLED, device, lines, wired};
+use super::{POLLED, PORT, device, lines, open, row, wired};
+use contigo::job::{AnyDriver, Descriptors, Parts, Settings};
 use contigo::names::{Attach, Inventory, OpenDevice};
-use contigo::{Backend as _, Error, Mmio, PhysAddr, Wait};
+use contigo::{Align, Backend as _, Error, Mmio, PhysAddr, Port, Queue, Region, Wait};
 use contigo_testkit::fake_dev_node::{DevNodeConfig, Event, FakeDevNode};
 use contigo_testkit::fake_devices::FakeDevices;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A tree with these contigo devices, each with its node where it has one.
 fn tree(dev_nodes: &[(&str, &str)]) -> FakeDevices {
@@ -204,4 +206,108 @@ fn contigo_device_memory_and_aliases_answer_as_contigo_device() {
         let said = inventory.device_error(&device(&format!("contigo:{alias}")), os).to_string();
         assert!(said.contains("CAP_SYS_RAWIO"), "{alias}: {said}");
     }
+}
+
+/// Opens a driver with a page for descriptors, where `region` has it.
+fn listed(
+    device: &OpenDevice,
+    port: Option<Port>,
+    settings: &str,
+    region: Option<&Region>,
+) -> Result<AnyDriver, Error> {
+    let memory = region.map(|region| region.alloc(4096, Align::PAGE).unwrap());
+    let settings = Settings(settings);
+    // SAFETY: the registers are the fake's, which has no engine, or a ZDMA's model.
+    unsafe {
+        let taken = device.take(row("zdma").unwrap(), settings, port, POLLED)?;
+        taken.open(Parts { device: (), memory, settings, map: None })
+    }
+}
+
+#[test]
+fn descriptors_are_coherent_where_the_port_does_not_snoop() {
+    const ALLOC: &str = "ioctl(CONTIGO_ALLOC)";
+    let tree = tree(&[("fd500000.dma", "dma@fd500000")]);
+    let opened = |coherent, refuse| {
+        let config = DevNodeConfig { coherent, ..bound("fd500000.dma") };
+        let (device, kernel) = open_dev_node(&tree, config, "contigo:fd500000").unwrap();
+        let region = Region::new(device.memory(&super::memory("contigo"), 1 << 16).unwrap());
+        let region = region.unwrap();
+        kernel.log();
+        if let Some(errno) = refuse {
+            kernel.refuse(ALLOC, errno);
+        }
+        let port = Port { coherent, ..PORT };
+        move |settings: &str, given: bool| {
+            let given = given.then_some(&region);
+            let driver = listed(&device, Some(port), settings, given)?;
+            let descriptors = driver.descriptors();
+            let is_free = region.alloc(1 << 16, Align::PAGE).is_ok();
+            let coherent = kernel.log().iter().any(|event| {
+                matches!(event, Event::Allocated { coherent: true, len_bytes: 4096.., .. })
+            });
+            drop(driver);
+            Ok::<_, Error>((descriptors, coherent, is_free))
+        }
+    };
+    let coherent = Some(Descriptors::Coherent);
+    let synced = |refused| Some(Descriptors::Synced { refused });
+    for (settings, given, found) in [
+        ("", true, (coherent, true, true)),
+        ("coherent_memory=1", true, (coherent, true, true)),
+        ("coherent_memory=1", false, (coherent, true, true)),
+        ("coherent_memory=0", true, (synced(None), false, false)),
+        ("coherent_memory=0", false, (None, false, true)),
+        ("", false, (None, false, true)),
+    ] {
+        assert_eq!(opened(false, None)(settings, given), Ok(found), "{settings} {given}");
+    }
+    for settings in ["", "coherent_memory=0"] {
+        let snooped = opened(true, None)(settings, true).map(|it| (it.0, it.1));
+        assert_eq!(snooped, Ok((Some(Descriptors::Snooped), false)));
+    }
+    let own = opened(true, None)("coherent_memory=1", false).map(|it| (it.0, it.1));
+    assert_eq!(own, Ok((Some(Descriptors::Snooped), true)));
+
+    // The kernel has none: what the program gave, unless it asked for coherent memory alone.
+    for errno in [nix::libc::ENOMEM, nix::libc::EDQUOT, nix::libc::ENOSPC] {
+        let (found, ..) = opened(false, Some(errno))("", true).unwrap();
+        let Some(Descriptors::Synced { refused: Some(error) }) = found else { panic!("{found:?}") };
+        assert!(found.unwrap().to_string().starts_with("synced, not coherent: "), "{found:?}");
+        let refused = opened(false, Some(errno))("coherent_memory=1", true).map(drop);
+        assert_eq!(refused, Err(error));
+    }
+    let gone = Error::Os { call: ALLOC, errno: nix::libc::ENODEV };
+    assert_eq!(opened(false, Some(nix::libc::ENODEV))("", true).map(drop), Err(gone));
+    let bad = opened(false, None)("coherent_memory=2", true).map(drop).unwrap_err();
+    assert!(matches!(bad, Error::Argument { name: "coherent_memory", value: 2, .. }), "{bad}");
+}
+
+/// A simulated board has such memory where it is asked for, and a UIO device has none.
+#[test]
+fn other_devices_keep_the_given_memory() {
+    let opened = device("sim:zdma").open().unwrap();
+    let region = Region::new(opened.memory(&super::memory("sim"), 1 << 16).unwrap()).unwrap();
+    for (settings, expected, syncs) in [
+        ("", Descriptors::Synced { refused: None }, true),
+        ("coherent_memory=1", Descriptors::Coherent, false),
+    ] {
+        let before = region.stats().syncs;
+        let driver = listed(&opened, None, settings, Some(&region)).unwrap();
+        assert_eq!(driver.descriptors(), Some(expected));
+        assert_eq!(region.stats().syncs > before, syncs);
+        let mut queue = Queue::new(driver, 2).unwrap();
+        let [mut from, to] = [(); 2].map(|()| region.alloc(256, Align::LINE).unwrap());
+        from.view_mut::<u8>().unwrap().fill(7);
+        let operands = [from.to_device(..), to.from_device(..)];
+        let [_, to] = queue.run(operands, &[], Duration::from_millis(20)).unwrap().buffers;
+        assert!(to.view::<u8>().unwrap() == [7; 256]);
+        assert_eq!(opened.board().unwrap().counts().unowned_accesses, 0);
+    }
+    let tree = FakeDevices::new();
+    tree.uio(0, Some("dma@1000"), "dma");
+    let opened = open(&tree, "uio:dma").unwrap();
+    let refused = listed(&opened, Some(PORT), "coherent_memory=1", None).map(drop).unwrap_err();
+    assert!(matches!(refused, Error::Unsupported { .. }), "{refused}");
+    assert!(refused.to_string().contains("contigo"), "{refused}");
 }

@@ -4,6 +4,7 @@
 )]
 //! AXI DMA: its registers, its edges, its errors, and both channels side by side.
 
+mod coherent;
 mod errors;
 mod held;
 mod interrupts;

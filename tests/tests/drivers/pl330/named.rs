@@ -203,7 +203,8 @@ fn count_of_forgotten_drivers_does_not_wrap() {
 #[test]
 fn unknown_setting_lists_the_known_ones() {
     let (device, _) = open("sim:pl330@8");
-    let unknown = Error::UnknownSetting { place: 2, known: &["channel", "event"] };
+    let unknown =
+        Error::UnknownSetting { place: 2, known: &["channel", "event", "coherent_memory"] };
     let settings = Settings("event=1, chanel=3");
     // SAFETY: nothing drives it.
     let open = |device| unsafe {

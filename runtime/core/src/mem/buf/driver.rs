@@ -75,6 +75,9 @@ impl DriverBuf {
     }
 
     /// Does its port snoop? Then [`read`](Self::read) is no sync, and costs less than a register.
+    /// Memory that is not cached behind another port needs no sync either, but a word of it takes
+    /// some 100 to 200 ns, as a register does: so a driver still reads the register first, which
+    /// shows the ends of several descriptors at once.
     #[must_use]
     #[inline]
     pub fn is_coherent(&self) -> bool {
