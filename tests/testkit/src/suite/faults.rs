@@ -1,6 +1,7 @@
 //! Random jobs under random faults.
 
 use super::bench::{Bench, Job, draw};
+use super::mixed::Mixed;
 use super::program::program;
 use super::sight::all_seen;
 use super::waits::waits;
@@ -112,7 +113,8 @@ fn on_bench<S: Subject>(
             subject,
             device: &bench.device,
             pool: &bench.pool,
-            queue: Queue::new(driver, DEPTH).map_err(|refused| Failure::from(refused.error))?,
+            queue: Queue::new(Mixed::new(driver, Rng::with_seed(seed)), DEPTH)
+                .map_err(|refused| Failure::from(refused.error))?,
             faults: faults_of(seed),
             rng: Rng::with_seed(seed),
             jobs: VecDeque::new(),
@@ -139,11 +141,11 @@ fn on_bench<S: Subject>(
 }
 
 /// A run of one seed.
-struct Run<'r, 'd, S: Subject> {
+struct Run<'r, S: Subject> {
     subject: &'r S,
     device: &'r SimDevice<S::Model>,
     pool: &'r Pool,
-    queue: Queue<&'r mut (dyn Driver + 'd)>,
+    queue: Queue<Mixed<'r>>,
     faults: Faults,
     rng: Rng,
     jobs: VecDeque<Job>,
@@ -157,12 +159,12 @@ struct Run<'r, 'd, S: Subject> {
     tally: &'r mut Tally,
 }
 
-impl<S: Subject> Run<'_, '_, S> {
+impl<S: Subject> Run<'_, S> {
     fn steps(&mut self) -> Verdict {
         for _ in 0..STEPS {
             match self.rng.u8(..20) {
                 0 => self.stop()?,
-                1 => self.queue.hold_doorbell(),
+                1 => self.burst()?,
                 2..11 if !self.queue.is_full() && !self.queue.is_stopped() => self.push()?,
                 _ => {
                     let timeout = Duration::from_micros(self.rng.u64(..100));
@@ -181,6 +183,22 @@ impl<S: Subject> Run<'_, '_, S> {
             self.stop()?;
         }
         ensure!(self.queue.is_empty() && self.jobs.is_empty(), "{} jobs are left", self.jobs.len());
+        Ok(())
+    }
+
+    /// Begins a burst, which the next poll ends, unless it has ended here or a stop comes first.
+    fn burst(&mut self) -> Verdict {
+        self.queue.hold_doorbell();
+        for _ in 0..self.rng.usize(..=DEPTH) {
+            if !self.queue.is_full() && !self.queue.is_stopped() {
+                self.push()?;
+            }
+        }
+        if self.rng.bool()
+            && let Err(failed) = self.queue.ring_doorbell()
+        {
+            return self.failed(&[failed.error, failed.cause]);
+        }
         Ok(())
     }
 
@@ -213,13 +231,16 @@ impl<S: Subject> Run<'_, '_, S> {
         match self.queue.wait_each(timeout, |_, _, buf| buffers.push(buf)) {
             Ok(None) => Ok(()),
             Ok(Some((tag, completion))) => self.ended(tag, &completion, buffers),
-            Err(failed) => {
-                self.expect(&[failed.error, failed.cause])?;
-                self.lost = true;
-                self.tally.failed += 1;
-                self.recover()
-            }
+            Err(failed) => self.failed(&[failed.error, failed.cause]),
         }
+    }
+
+    /// The channel failed, with these errors.
+    fn failed(&mut self, errors: &[Error]) -> Verdict {
+        self.expect(errors)?;
+        self.lost = true;
+        self.tally.failed += 1;
+        self.recover()
     }
 
     fn ended(&mut self, tag: usize, completion: &Completion, buffers: Vec<DevBuf>) -> Verdict {

@@ -2,7 +2,8 @@
 //! driver and each of its modes, also one of another repository.
 //!
 //! A [`Subject`] is a driver in one mode, over its model. [`faults`] gives it jobs of random
-//! lengths, as many as it takes and some that wait in the queue, while interrupts come late or
+//! lengths, as many as it takes and some that wait in the queue, in bursts and one by one, while
+//! interrupts come late or
 //! never, jobs fail, end short, hang, or will not stop. After each seed:
 //!
 //! - each job that ended well has the right bytes, and no byte beside them changed;
@@ -27,6 +28,7 @@
 //! | `subject.rs` | a driver in one mode |
 //! | `bench.rs` | the board, its memory, and the jobs in flight |
 //! | `faults.rs` | the random run |
+//! | `mixed.rs` | bursts in which some jobs ring the doorbell |
 //! | `waits.rs` | polls alone, and how many waits a job costs |
 //! | `program.rs` | the stop program, with jobs under way |
 //! | `sight.rs` | what a run must have seen to have checked anything |
@@ -34,6 +36,7 @@
 
 mod bench;
 mod faults;
+mod mixed;
 mod price;
 mod program;
 mod sight;
