@@ -139,10 +139,14 @@ pub struct McdmaChannel<D: Device> {
     pub(super) oldest: usize,
     pub(super) slot: usize,
     pub(super) in_flight: usize,
-    /// True between the first submit and a stop.
+    /// How many of them, the newest, had no doorbell yet.
+    pub(super) owed: usize,
+    /// True between the first doorbell and a stop.
     pub(super) runs: bool,
     /// The device's reset epoch at the start.
     pub(super) epoch: u32,
+    /// How many jobs registers showed to be done. A hint: their descriptors' status may be late.
+    pub(super) known: usize,
     /// An interrupt was acknowledged, and not all the ends behind it were found yet.
     pub(super) look_again: bool,
     dropped: Cell<u64>,
@@ -239,8 +243,10 @@ impl<D: Device> McdmaChannel<D> {
             oldest: 0,
             slot: 0,
             in_flight: 0,
+            owed: 0,
             runs: false,
             epoch: 0,
+            known: 0,
             look_again: false,
             dropped: Cell::new(0),
             cut: false,
@@ -329,7 +335,17 @@ unsafe impl<D: Device> Driver for McdmaChannel<D> {
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         let [packet] = exactly(operands)?;
         // SAFETY: the caller's promise.
-        unsafe { self.give(slot, packet) }
+        unsafe { self.give(slot, packet, false) }
+    }
+
+    unsafe fn submit_more(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let [packet] = exactly(operands)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.give(slot, packet, true) }
+    }
+
+    fn doorbell(&mut self) -> Result<()> {
+        self.ring_doorbell()
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {

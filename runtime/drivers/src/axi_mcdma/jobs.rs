@@ -15,7 +15,11 @@ use contigo_core::hw::{self, Device};
 use contigo_core::job::{Completion, StopProgram};
 use contigo_core::mem::DevSlice;
 use contigo_core::types::{DevAddr, Error, Result};
+use core::mem;
 use core::time::Duration;
+
+/// So many reads of a register, 100 ns and more each, outlast the answer to a descriptor's write.
+const LATE_READS: u32 = 4;
 
 /// Returns whether a descriptor's job is done. A failed one has Completed set too.
 const fn is_good(status: u32) -> bool {
@@ -23,29 +27,14 @@ const fn is_good(status: u32) -> bool {
 }
 
 impl<D: Device> McdmaChannel<D> {
-    /// As [`Driver::submit`](contigo_core::Driver::submit).
+    /// As [`Driver::submit`](contigo_core::Driver::submit), or
+    /// [`submit_more`](contigo_core::Driver::submit_more) if `more` jobs follow.
     ///
     /// # Safety
-    /// As [`Driver::submit`](contigo_core::Driver::submit).
-    pub(super) unsafe fn give(&mut self, slot: usize, packet: &DevSlice) -> Result<()> {
-        let (runs, before) = (self.runs, self.epoch);
-        if !runs {
-            // Jobs that a stop took back are marked complete: a core that fetches one fails.
-            let status_at = self.way.status_at();
-            for step in 0..self.in_flight {
-                // SAFETY: the channel is stopped.
-                unsafe {
-                    self.ring.write(
-                        self.ring.after(self.oldest, step),
-                        status_at,
-                        &[regs::COMPLETE],
-                    )?
-                };
-            }
-            (self.oldest, self.slot, self.in_flight, self.look_again) =
-                (self.ring.after(self.oldest, self.in_flight), slot, 0, false);
-            self.torn |= self.cut || self.open;
-            (self.cut, self.open) = (false, false);
+    /// As there.
+    pub(super) unsafe fn give(&mut self, slot: usize, packet: &DevSlice, more: bool) -> Result<()> {
+        if !self.runs && self.owed == 0 {
+            self.begin_anew(slot)?;
         }
         let index = self.ring.after(self.oldest, self.in_flight);
         let len_bytes = u32::try_from(packet.len_bytes).unwrap_or(u32::MAX) & regs::BYTES;
@@ -55,36 +44,68 @@ impl<D: Device> McdmaChannel<D> {
         // SAFETY: the slot is free, so its job was reported or taken back: the channel is stopped,
         // or its tail is before it.
         unsafe { self.ring.write(index, 0, &regs::descriptor(next, packet.addr.0, control))? };
-        let at = DevAddr(self.ring.addr(index));
+        (self.in_flight, self.owed) = (self.in_flight + 1, self.owed + 1);
+        if more { Ok(()) } else { self.ring_doorbell() }
+    }
+
+    /// Begins anew with the job of `slot`, on a stopped channel. Jobs that a stop took back are
+    /// marked complete: a core that fetches one fails.
+    fn begin_anew(&mut self, slot: usize) -> Result<()> {
+        for step in 0..self.in_flight {
+            let index = self.ring.after(self.oldest, step);
+            // SAFETY: the channel is stopped.
+            unsafe { self.ring.write(index, self.way.status_at(), &[regs::COMPLETE])? };
+        }
+        self.oldest = self.ring.after(self.oldest, self.in_flight);
+        (self.slot, self.in_flight, self.known, self.look_again) = (slot, 0, 0, false);
+        self.torn |= self.cut || self.open;
+        (self.cut, self.open) = (false, false);
+        Ok(())
+    }
+
+    /// Rings the doorbell for the jobs that have had none, and starts the channel if it does not
+    /// run.
+    ///
+    /// # Errors
+    /// [`Error::EndedByReset`], or why the channel does not start. No job had its doorbell then.
+    pub(super) fn ring_doorbell(&mut self) -> Result<()> {
+        // Zero from here on: if this panics, a stop takes them for jobs that the core may have.
+        let owed = mem::take(&mut self.owed);
+        if owed == 0 {
+            return Ok(());
+        }
+        let (runs, before, rung) = (self.runs, self.epoch, self.in_flight - owed);
+        let first = DevAddr(self.ring.addr(self.ring.after(self.oldest, rung)));
+        let last = DevAddr(self.ring.addr(self.ring.after(self.oldest, self.in_flight - 1)));
         self.runs = true;
         let (this, device) = (&*self, &*self.device);
-        self.epoch = hw::locked(device, || {
+        let given = hw::locked(device, || {
             let epoch = device.reset_epoch();
             let was_reset = runs && epoch != this.epoch;
-            if was_reset && this.in_flight > 0 {
+            if was_reset && rung > 0 {
                 return Err(Error::EndedByReset { device: regs::DEVICE });
             }
-            // SAFETY: the descriptors up to this one name operands that are mapped for the device,
-            // and this channel holds the lock of the shared registers.
+            // SAFETY: the descriptors up to the last one name operands that are mapped for the
+            // device, and this channel holds the lock of the shared registers.
             unsafe {
                 if !runs || was_reset {
-                    this.start(at)?;
+                    this.start(first)?;
                 }
                 // Writing both halves of a running channel's tail is not atomic: the core may reach
                 // the new tail between them, and the doorbell then sends it past. So a channel at
                 // work gets the lower half, and the doorbell when it pauses.
-                if this.in_flight == 0 {
-                    this.point(this.regs.tail, at);
+                if rung == 0 {
+                    this.point(this.regs.tail, last);
                 } else {
-                    this.regs.tail[0].write(device, low(at.0));
+                    this.regs.tail[0].write(device, low(last.0));
                 }
             }
             Ok(epoch)
-        })?;
+        });
+        self.epoch = given.inspect_err(|_| self.owed = owed)?;
         // A sibling reset the core while this channel had no job.
         self.torn |= runs && self.epoch != before;
-        self.tail.give(self.config.address_bits > 32, self.in_flight == 0);
-        self.in_flight += 1;
+        self.tail.give(self.config.address_bits > 32, rung == 0);
         Ok(())
     }
 
@@ -140,17 +161,45 @@ impl<D: Device> McdmaChannel<D> {
         if self.in_flight == 0 {
             return Ok(None);
         }
-        let (index, direction, epoch, registers) =
-            (self.oldest, self.way.direction(), self.epoch, self.regs);
         if !self.runs {
             // Stopped: nothing changes any more, and one read is enough. A fault was reported
             // before the stop.
-            return match Self::look(&mut self.ring, index, direction) {
+            return match Self::look(&mut self.ring, self.oldest, self.way.direction()) {
                 Ok(status) if is_good(status) => self.ended(status).map(Some),
                 _ => Ok(None),
             };
         }
-        let (ring, look_again) = (&mut self.ring, &mut self.look_again);
+        match self.look_first()? {
+            None => self.wait_for_registers(timeout),
+            end => Ok(end),
+        }
+    }
+
+    /// Polls the oldest job's descriptor before any register, if registers showed that it may be
+    /// done, or if that costs less.
+    ///
+    /// This acknowledges no interrupt. So the last job's end is left to the registers; and where
+    /// siblings sleep in the same line, so is an end that no register showed.
+    fn look_first(&mut self) -> Result<Option<Completion>> {
+        let is_shared = self.device.siblings().is_some();
+        let may_be_done = self.look_again || self.ring.is_coherent();
+        if self.in_flight == 1 || self.known == 0 && (is_shared || !may_be_done) {
+            return Ok(None);
+        }
+        let status = Self::look(&mut self.ring, self.oldest, self.way.direction())?;
+        if is_good(status) {
+            return self.ended(status).map(Some);
+        }
+        (self.known, self.look_again) = (0, false);
+        Ok(None)
+    }
+
+    /// As `wait`, for a running channel whose descriptors showed nothing, or were not polled.
+    fn wait_for_registers(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        let (index, direction, epoch, registers) =
+            (self.oldest, self.way.direction(), self.epoch, self.regs);
+        let rung = self.in_flight - self.owed;
+        let (ring, known, look_again) = (&mut self.ring, &mut self.known, &mut self.look_again);
         let (mut channel, mut descriptor, mut found) = (0, 0, Ok(false));
         let (tail, [_, doorbell]) = (&mut self.tail, registers.tail);
         let upper = high(ring.addr(index));
@@ -167,24 +216,30 @@ impl<D: Device> McdmaChannel<D> {
                     // SAFETY: acknowledging moves no data. An error stays set for the next poll.
                     unsafe { registers.status.write(device, regs::IOC) };
                 }
+                if channel & regs::IDLE != 0 {
+                    *known = rung;
+                }
                 // Registers first: each read of a descriptor is a sync.
                 let told = regs::IDLE | regs::SHORT_FALL | regs::ERROR | regs::OTHER_ERROR;
                 if *look_again || channel & told != 0 {
                     found = Self::look(ring, index, direction).map(|status| {
                         descriptor = status;
                         *look_again &= is_good(status);
+                        *known = if is_good(status) { *known } else { 0 };
                         is_good(status)
                             || channel & (regs::ERROR | regs::OTHER_ERROR) != 0
                             || status & regs::FAILED != 0
                     });
                 }
                 if tail.may_pause()
+                    && rung > 0
                     && channel & regs::IDLE != 0
                     && matches!(found, Ok(false))
                     && descriptor & regs::COMPLETE == 0
                 {
                     tail.rung();
-                    // SAFETY: the channel pauses before the oldest job, whose descriptor is open.
+                    // SAFETY: the channel pauses before the oldest job, whose descriptor is open,
+                    // and whose doorbell was rung.
                     unsafe { doorbell.write(device, upper) };
                 }
             }
@@ -192,9 +247,28 @@ impl<D: Device> McdmaChannel<D> {
         })?;
         match found? {
             false => Ok(None),
-            true if is_good(descriptor) => self.ended(descriptor).map(Some),
+            true if is_good(descriptor) => {
+                let end = self.ended(descriptor)?;
+                if self.in_flight == 0 && channel & regs::IDLE == 0 {
+                    // Its interrupt may have come after those that were acknowledged, or come now:
+                    // the core raises it once the descriptor's write was answered.
+                    let _ = (0..LATE_READS).any(|_| self.acknowledge());
+                }
+                Ok(Some(end))
+            }
             true => Err(self.fault(channel, descriptor)),
         }
+    }
+
+    /// Acknowledges the interrupts of ends, where no poll of the channel follows. Returns whether
+    /// no more of them is to come.
+    fn acknowledge(&self) -> bool {
+        let status = self.regs.status.read(&*self.device);
+        if status & regs::IOC != 0 {
+            // SAFETY: acknowledging moves no data.
+            unsafe { self.regs.status.write(&*self.device, regs::IOC) };
+        }
+        status & (regs::IOC | regs::IDLE) != 0
     }
 
     /// The completion of the oldest job, whose descriptor has `status`.
@@ -214,7 +288,10 @@ impl<D: Device> McdmaChannel<D> {
         self.oldest = self.ring.after(index, 1);
         self.slot = if slot + 1 >= self.ring.len() { 0 } else { slot + 1 };
         self.in_flight -= 1;
+        // A device that ends a job which it does not have is a liar, and no count wraps for it.
+        self.owed = self.owed.min(self.in_flight);
         self.tail.moves();
+        self.known = self.known.saturating_sub(1);
         self.look_again &= self.in_flight > 0;
         Ok(completion)
     }
@@ -281,11 +358,13 @@ impl<D: Device> McdmaChannel<D> {
     /// whenever the packet comes. So the channel stops alone if all of its descriptors finish soon;
     /// otherwise the core is reset, which ends its siblings' jobs too.
     pub(super) fn stop_channel(&mut self) -> Result<()> {
+        // The core has none of the jobs whose doorbell is owed.
+        let rung = self.in_flight - mem::take(&mut self.owed);
         if !self.runs {
             return Ok(());
         }
         let was_reset = self.was_reset()?;
-        if !was_reset && !self.drained()? {
+        if !was_reset && !self.drained(rung)? {
             let (common, stop_us) = (self.common, self.config.stop_us);
             hw::reset_all(&*self.device, || reset(&*self.device, common, stop_us))?;
             self.cut = true;
@@ -295,18 +374,19 @@ impl<D: Device> McdmaChannel<D> {
         Ok(())
     }
 
-    /// Keeps the channel from fetching more. Returns whether its descriptors are all done.
+    /// Keeps the channel from fetching more. Returns whether the descriptors of its oldest `rung`
+    /// jobs, which had their doorbell, are all done.
     ///
     /// # Errors
     /// The interrupt's file failed, which cut the wait short.
-    fn drained(&mut self) -> Result<bool> {
+    fn drained(&mut self, rung: usize) -> Result<bool> {
         let device = &*self.device;
         // SAFETY: a channel that does not run starts nothing.
         unsafe { self.regs.control.write(device, regs::IRQS | regs::THRESHOLD_1) };
-        if self.in_flight == 0 {
+        if rung == 0 {
             return Ok(true);
         }
-        let newest = self.ring.after(self.oldest, self.in_flight - 1);
+        let newest = self.ring.after(self.oldest, rung - 1);
         let (registers, at, epoch, ring) =
             (self.regs, self.way.status_at(), self.epoch, &mut self.ring);
         let mut done = false;

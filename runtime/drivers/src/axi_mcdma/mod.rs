@@ -33,7 +33,8 @@
 //! - A sent packet completes when its buffer was read. The core may still hold its last beats,
 //!   which a reset drops.
 //! - CURDESC is fetched ahead, so it does not show what is done. The driver reads the channel's
-//!   status register, and a descriptor only if the register shows a possible end or error.
+//!   status register first, and a descriptor if that showed possible ends or an error. On a port
+//!   that snoops it polls a descriptor first, except for the last job's and beside other channels.
 //! - The core interrupts at the end of a packet. A stream without TLAST never interrupts: its
 //!   buffers are reported when all are full, or on a poll.
 //! - Each channel has an interrupt of its own, unless the core is built with a single one. A

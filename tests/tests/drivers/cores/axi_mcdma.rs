@@ -2,6 +2,7 @@
 //! AXI MCDMA on its model: numbers, jobs, what the core drops, errors and refusals, and channels
 //! that share the reset.
 
+mod bursts;
 mod channels;
 mod jobs;
 mod refusals;
@@ -9,7 +10,7 @@ mod threads;
 
 use crate::prelude::*;
 use crate::regs::axi_mcdma as regs;
-use contigo::drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, Way};
+use contigo::drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, PacketReport, Way};
 use contigo::job::CoreChannel;
 use contigo::sim::axi_mcdma::{McdmaModel, McdmaSpec};
 

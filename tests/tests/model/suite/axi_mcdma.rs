@@ -100,6 +100,8 @@ const RECEIVES_ALONE: Channel =
 pub(crate) fn each(see: &mut impl See) {
     see.see(&SENDS);
     see.see(&RECEIVES);
+    see.see(&SENDS_ALONE);
+    see.see(&RECEIVES_ALONE);
 }
 
 suite! {

@@ -1,7 +1,6 @@
 //! Packets out and in.
 
 use super::*;
-use contigo::drivers::axi_mcdma::PacketReport;
 use contigo::sim::stream::StreamCounts;
 
 fn report(done: &Done<[CpuBuf; 1]>) -> PacketReport {
