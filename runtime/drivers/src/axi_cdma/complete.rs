@@ -2,8 +2,8 @@
     unsafe_code,
     reason = "interrupts are acknowledged, a core that pauses is rung, and a reset is a register"
 )]
-//! Detects a job's end, in registers first, then in descriptors; and stops a core by its soft
-//! reset, which lets started bursts end.
+//! Detects a job's end, in registers or in descriptors; and stops a core by its soft reset, which
+//! lets started bursts end.
 
 use super::descriptors::{Chain, Look};
 use super::regs;
@@ -14,6 +14,8 @@ use contigo_core::job::Completion;
 use contigo_core::types::{Error, Result};
 use core::time::Duration;
 
+/// So many reads of a register, 100 ns and more each, outlast the answer to a descriptor's write.
+const LATE_READS: u32 = 4;
 /// The time between polls for a reset's end.
 const STOP_STEP_US: u32 = 10;
 
@@ -97,48 +99,85 @@ pub(super) fn look_at_chain(
     if !chain.is_running() {
         return Ok(chain.tell_ended().map(Completion::of));
     }
+    if let Some(slot) = chain.look_first()? {
+        acknowledge_last(device, chain);
+        return Ok(Some(Completion::of(slot)));
+    }
     let mut found = Ok(None);
     // No interrupt signals that the core pauses with jobs left.
     poll_every(device, chain.tail.step_us(), timeout, |device| {
-        let status = regs::CDMASR.read(device);
-        if status == u32::MAX {
-            found = Err(fault(status, chain.first_addr()));
-            return true;
-        }
-        if status & regs::IRQS != 0 {
-            // Before the descriptor is read: a later end raises it again.
-            // SAFETY: acknowledging moves no data.
-            unsafe { regs::CDMASR.write(device, status & regs::IRQS) };
-        }
-        let failed = status & regs::ERRORS != 0;
-        if !failed && status & regs::IDLE == 0 && chain.is_at_oldest(regs::CURDESC_LOW.read(device))
-        {
-            chain.tail.goes_on();
-            return false;
-        }
-        found = match chain.look() {
-            Ok(Look::Complete) => Ok(Some(Completion::of(chain.tell()))),
-            Ok(Look::Failed) => {
-                Err(fault_at(device, regs::CDMASR.read(device), chain.reads_from()))
-            }
-            // The jobs before the error were reported.
-            Ok(Look::Nothing) if failed => Err(fault_at(device, status, chain.reads_from())),
-            Ok(Look::Nothing) => {
-                let pauses = status & regs::IDLE != 0 && chain.tail.may_pause();
-                if pauses && chain.is_before_oldest(regs::CURDESC_LOW.read(device)) {
-                    chain.tail.rung();
-                    // SAFETY: the core pauses before the oldest job, whose descriptor is open.
-                    // Those up to the tail name bytes of jobs in flight.
-                    unsafe { regs::TAILDESC_HIGH.write(device, chain.upper_half()) };
-                }
-                // Or CURDESC advanced before the status was written.
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        };
+        found = look_at_registers(device, chain);
         !matches!(found, Ok(None))
     })?;
     found
+}
+
+/// As `look_at_chain`, once, for a chain whose descriptors showed nothing, or were not polled.
+fn look_at_registers(device: &impl Device, chain: &mut Chain) -> Result<Option<Completion>> {
+    let status = regs::CDMASR.read(device);
+    if status == u32::MAX {
+        return Err(fault(status, chain.first_addr()));
+    }
+    if status & regs::IRQS != 0 {
+        // Before the descriptor is read: a later end raises it again.
+        // SAFETY: acknowledging moves no data.
+        unsafe { regs::CDMASR.write(device, status & regs::IRQS) };
+    }
+    let (is_its_own, was_known) = chain.acknowledged();
+    let (failed, is_idle) = (status & regs::ERRORS != 0, status & regs::IDLE != 0);
+    if is_idle {
+        chain.knows(chain.rung());
+    } else if !failed {
+        let steps = chain.steps_to(regs::CURDESC_LOW.read(device));
+        if steps == Some(0) {
+            chain.tail.goes_on();
+            return Ok(None);
+        }
+        chain.knows(steps.unwrap_or(0));
+    }
+    match chain.look()? {
+        Look::Complete => {
+            let slot = chain.tell();
+            // A core may be idle before the descriptor's write, after which the interrupt comes.
+            let is_over = is_idle && (was_known || is_its_own && status & regs::IOC != 0);
+            if !is_over {
+                acknowledge_last(device, chain);
+            }
+            return Ok(Some(Completion::of(slot)));
+        }
+        Look::Failed => {
+            return Err(fault_at(device, regs::CDMASR.read(device), chain.reads_from()));
+        }
+        // The jobs before the error were reported.
+        Look::Nothing if failed => return Err(fault_at(device, status, chain.reads_from())),
+        Look::Nothing => chain.knows(0),
+    }
+    let pauses = is_idle && chain.tail.may_pause() && chain.rung() > 0;
+    if pauses && chain.is_before_oldest(regs::CURDESC_LOW.read(device)) {
+        chain.tail.rung();
+        // SAFETY: the core pauses before the oldest job, whose descriptor is open and whose
+        // doorbell was rung. Those up to the tail name bytes of jobs in flight.
+        unsafe { regs::TAILDESC_HIGH.write(device, chain.upper_half()) };
+    }
+    // Or CURDESC advanced before the status was written.
+    Ok(None)
+}
+
+/// Acknowledges the interrupts of ends after the last one, where no poll follows. The last one's
+/// may have come after those that were acknowledged, or come now: the core raises it once the
+/// descriptor's write was answered. An error's stays.
+fn acknowledge_last(device: &impl Device, chain: &Chain) {
+    if !chain.is_empty() {
+        return;
+    }
+    for _ in 0..LATE_READS {
+        let ends = regs::CDMASR.read(device) & (regs::IOC | regs::DELAY);
+        if ends != 0 {
+            // SAFETY: acknowledging moves no data.
+            unsafe { regs::CDMASR.write(device, ends) };
+            return;
+        }
+    }
 }
 
 /// The fault of a job: with the descriptor if its fetch failed, else with the read address.

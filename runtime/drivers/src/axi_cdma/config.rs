@@ -31,7 +31,7 @@ pub struct AxiCdmaConfig {
     /// With descriptors: the number of them per interrupt, 1 to 255. More than 1 needs a delay.
     pub irq_threshold: u32,
     /// With descriptors: an interrupt after this many times 125 clocks in which none ended, 0 to
-    /// 255. 0: none.
+    /// 255. 0: none. It may come after the last end was reported.
     pub irq_delay: u32,
     /// The time limit of the reset that stops it.
     pub stop_us: u32,

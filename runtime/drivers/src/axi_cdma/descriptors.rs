@@ -67,6 +67,12 @@ pub(super) struct Chain {
     /// The slot of the oldest unreported job.
     oldest: usize,
     in_flight: usize,
+    /// How many of them, the newest, had no doorbell yet.
+    owed: usize,
+    /// How many, from the oldest on, registers showed to be done. A hint: their status may be late.
+    known: usize,
+    /// Ends were reported since registers were read: an interrupt may be theirs.
+    skipped: bool,
     /// The next free descriptor.
     next: usize,
     state: State,
@@ -115,6 +121,9 @@ impl Chain {
             piece_bytes,
             oldest: 0,
             in_flight: 0,
+            owed: 0,
+            known: 0,
+            skipped: false,
             next: 0,
             state: State::Reset { ended: 0 },
             spilled: 0,
@@ -156,9 +165,44 @@ impl Chain {
         Ok(true)
     }
 
-    /// Records a new job, and returns whether to write both halves of TAILDESC.
-    pub(super) const fn give(&mut self) -> bool {
-        self.tail.give(self.is_wide, self.in_flight == 1)
+    /// The address of the last descriptor of the jobs whose doorbell is owed, and whether to write
+    /// both halves of TAILDESC. It is rung now. `None`: there are none, or they were stopped.
+    pub(super) fn rings(&mut self) -> Option<(u64, bool)> {
+        let owed = core::mem::take(&mut self.owed);
+        if owed == 0 {
+            return None;
+        }
+        let newest = (self.oldest + self.in_flight - 1) % self.depth;
+        let is_free = self.tail.give(self.is_wide, self.in_flight == owed);
+        Some((self.ring.addr(self.last(newest)), is_free))
+    }
+
+    /// How many jobs, from the oldest on, had their doorbell.
+    pub(super) const fn rung(&self) -> usize {
+        self.in_flight - self.owed
+    }
+
+    /// The oldest job's slot, if it ended, and its descriptor is polled before any register: that
+    /// costs less, or registers showed that it is done. A failed one is left to the registers,
+    /// which have the cause, and so is the last one where they showed its end before.
+    pub(super) fn look_first(&mut self) -> Result<Option<usize>> {
+        let is_first = self.ring.is_coherent() || self.known > 0 && self.in_flight > 1;
+        if !is_first || self.look()? != Look::Complete {
+            return Ok(None);
+        }
+        self.skipped = true;
+        Ok(Some(self.tell()))
+    }
+
+    /// Registers were read, and their interrupts acknowledged. Returns whether an interrupt can be
+    /// the oldest job's alone, and whether registers showed before that this job is done.
+    pub(super) const fn acknowledged(&mut self) -> (bool, bool) {
+        (!core::mem::replace(&mut self.skipped, false), self.known > 0)
+    }
+
+    /// Registers show that so many jobs, from the oldest on, are done.
+    pub(super) const fn knows(&mut self, jobs: usize) {
+        self.known = jobs;
     }
 
     /// The upper half of every descriptor's address.
@@ -171,11 +215,11 @@ impl Chain {
         self.ring.addr(0)
     }
 
-    /// Adds a job: writes its descriptors, and returns the address of the last one for TAILDESC.
+    /// Adds a job, whose doorbell is owed: writes its descriptors.
     ///
     /// # Errors
     /// [`Error::Argument`]: it is not the next slot, or too long. The error of the memory's sync.
-    pub(super) fn push(&mut self, slot: usize, transfer: &Transfer) -> Result<u64> {
+    pub(super) fn push(&mut self, slot: usize, transfer: &Transfer) -> Result<()> {
         let next = (self.oldest + self.in_flight) % self.depth;
         if slot != next || self.in_flight == self.depth {
             return Err(outside("slot", slot as u64, next as u64, next as u64));
@@ -209,7 +253,8 @@ impl Chain {
             *job = Job { first, count, from: transfer.from };
         }
         (self.next, self.in_flight, self.spilled) = (at, self.in_flight + 1, self.spilled - count);
-        Ok(self.ring.addr(self.last(slot)))
+        self.owed += 1;
+        Ok(())
     }
 
     fn job(&self, slot: usize) -> Job {
@@ -231,11 +276,13 @@ impl Chain {
         self.job(self.oldest).from
     }
 
-    /// Whether `lower`, the lower half of CURDESC, is a descriptor of the oldest job, which has
-    /// then not ended.
-    pub(super) fn is_at_oldest(&self, lower: u32) -> bool {
-        let job = self.job(self.oldest);
-        (0..job.count).any(|step| low(self.ring.addr(self.ring.after(job.first, step))) == lower)
+    /// How many jobs lie before the one whose descriptor CURDESC's lower half, `lower`, names. The
+    /// job at 0 has not ended, and those before it are done.
+    pub(super) fn steps_to(&self, lower: u32) -> Option<usize> {
+        (0..self.rung()).find(|steps| {
+            let job = self.job((self.oldest + steps) % self.depth);
+            (0..job.count).any(|at| low(self.ring.addr(self.ring.after(job.first, at))) == lower)
+        })
     }
 
     /// Whether `lower`, the lower half of CURDESC, is the descriptor before the oldest job. If so,
@@ -263,10 +310,13 @@ impl Chain {
     }
 
     /// Ends the oldest job, and returns its slot.
-    pub(super) const fn tell(&mut self) -> usize {
+    pub(super) fn tell(&mut self) -> usize {
         let slot = self.oldest;
         self.tail.moves();
         (self.oldest, self.in_flight) = ((slot + 1) % self.depth, self.in_flight.saturating_sub(1));
+        self.known = self.known.saturating_sub(1);
+        // A core that ends a job which it does not have is a liar, and no count wraps for it.
+        self.owed = self.owed.min(self.in_flight);
         slot
     }
 
@@ -274,6 +324,7 @@ impl Chain {
     /// because the core also writes Cmplt for a copy that its reset cut (`axi_cdma_sg_cntlr.vhd`).
     /// A job whose descriptor cannot be read has not ended.
     pub(super) fn resets(&mut self) {
+        self.owed = 0;
         if self.is_running() {
             let jobs = 0..self.in_flight;
             let ended =
@@ -321,7 +372,7 @@ impl Chain {
         if count > 0 {
             self.stale = (first, count);
         }
-        (self.in_flight, self.spilled) = (0, 0);
+        (self.in_flight, self.known, self.spilled) = (0, 0, 0);
     }
 
     /// Returns the memory to its pool.

@@ -182,6 +182,69 @@ impl<D: Device> AxiCdma<D> {
         })
     }
 
+    /// As [`Driver::submit`], or [`submit_more`](Driver::submit_more) if `more` jobs follow.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn give(&mut self, slot: usize, operands: &[DevSlice], more: bool) -> Result<()> {
+        let transfer = self.transfer(operands)?;
+        let keyhole = match self.keyhole {
+            None => 0,
+            Some(Keyhole::Reads(_)) => regs::KEYHOLE_READ,
+            Some(Keyhole::Writes(_)) => regs::KEYHOLE_WRITE,
+        };
+        let device = &self.device;
+        match &mut self.mode {
+            Mode::Simple(job) => {
+                let starts = job.give(transfer.from);
+                let len_bytes = u32::try_from(transfer.len_bytes).unwrap_or(0);
+                // SAFETY: the core is idle: it was reset by `stop` or at open, or the last job's
+                // end was seen. The operands were handed over, and `check` found both long enough.
+                unsafe {
+                    if starts {
+                        regs::CDMACR.write(
+                            device,
+                            regs::IOC | regs::ERROR | 1 << regs::THRESHOLD_SHIFT | keyhole,
+                        );
+                    }
+                    regs::SA.write(device, DevAddr(transfer.from));
+                    regs::DA.write(device, DevAddr(transfer.to));
+                    regs::BTT.write(device, len_bytes);
+                }
+                // Versions before 4.1 drop the upper bits. The copy is then shorter, and is
+                // stopped.
+                if len_bytes >> regs::LENGTH_BITS_ANY != 0 && regs::BTT.read(device) != len_bytes {
+                    return Err(Error::Unsupported {
+                        what: "BTT of this AXI CDMA holds fewer bits than length_bits says",
+                        fix: "set length_bits=23",
+                    });
+                }
+            }
+            Mode::Sg(chain) => {
+                let coalescing = self.config.irq_threshold << regs::THRESHOLD_SHIFT
+                    | self.config.irq_delay << regs::DELAY_SHIFT;
+                let delay = if self.config.irq_delay > 0 { regs::DELAY } else { 0 };
+                let control = regs::SG_MODE | keyhole | regs::IOC | regs::ERROR | coalescing;
+                let starts = chain.begin_anew()?;
+                chain.push(slot, &transfer)?;
+                if starts {
+                    // SAFETY: the core is idle, with `SGMode` at 0 after its reset, so the engine
+                    // takes CURDESC. It fetches nothing before a doorbell. `Dly_IrqEn` is kept only
+                    // if `SGMode` is already set.
+                    unsafe {
+                        regs::CDMACR.write(device, control);
+                        regs::CURDESC.write(device, DevAddr(chain.first_addr()));
+                        regs::CDMACR.write(device, control | delay);
+                    }
+                }
+                if !more {
+                    ring(device, chain);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Resets the core, and waits for the reset's end.
     fn halt(&mut self) -> Result<()> {
         match &mut self.mode {
@@ -194,6 +257,20 @@ impl<D: Device> AxiCdma<D> {
             Mode::Sg(chain) => chain.was_reset(),
         }
         Ok(())
+    }
+}
+
+/// Rings the doorbell for the jobs whose doorbell is owed.
+fn ring(device: &impl Device, chain: &mut Chain) {
+    let Some((tail, is_free)) = chain.rings() else { return };
+    // SAFETY: the descriptors up to `tail` name bytes of jobs in flight, and the core goes no
+    // further.
+    unsafe {
+        if is_free {
+            regs::TAILDESC.write(device, DevAddr(tail));
+        } else {
+            regs::TAILDESC_LOW.write(device, low(tail));
+        }
     }
 }
 
@@ -244,63 +321,18 @@ unsafe impl<D: Device> Driver for AxiCdma<D> {
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let transfer = self.transfer(operands)?;
-        let keyhole = match self.keyhole {
-            None => 0,
-            Some(Keyhole::Reads(_)) => regs::KEYHOLE_READ,
-            Some(Keyhole::Writes(_)) => regs::KEYHOLE_WRITE,
-        };
-        let device = &self.device;
-        match &mut self.mode {
-            Mode::Simple(job) => {
-                let starts = job.give(transfer.from);
-                let len_bytes = u32::try_from(transfer.len_bytes).unwrap_or(0);
-                // SAFETY: the core is idle: it was reset by `stop` or at open, or the last job's
-                // end was seen. The operands were handed over, and `check` found both long enough.
-                unsafe {
-                    if starts {
-                        regs::CDMACR.write(
-                            device,
-                            regs::IOC | regs::ERROR | 1 << regs::THRESHOLD_SHIFT | keyhole,
-                        );
-                    }
-                    regs::SA.write(device, DevAddr(transfer.from));
-                    regs::DA.write(device, DevAddr(transfer.to));
-                    regs::BTT.write(device, len_bytes);
-                }
-                // Versions before 4.1 drop the upper bits. The copy is then shorter, and is
-                // stopped.
-                if len_bytes >> regs::LENGTH_BITS_ANY != 0 && regs::BTT.read(device) != len_bytes {
-                    return Err(Error::Unsupported {
-                        what: "BTT of this AXI CDMA holds fewer bits than length_bits says",
-                        fix: "set length_bits=23",
-                    });
-                }
-            }
-            Mode::Sg(chain) => {
-                let coalescing = self.config.irq_threshold << regs::THRESHOLD_SHIFT
-                    | self.config.irq_delay << regs::DELAY_SHIFT;
-                let delay = if self.config.irq_delay > 0 { regs::DELAY } else { 0 };
-                let control = regs::SG_MODE | keyhole | regs::IOC | regs::ERROR | coalescing;
-                let starts = chain.begin_anew()?;
-                let tail = chain.push(slot, &transfer)?;
-                let is_free = chain.give();
-                // SAFETY: the descriptors up to `tail` name bytes of jobs in flight, and the core
-                // goes no further. At the start it is idle, with `SGMode` at 0 after its reset, so
-                // the engine takes CURDESC. `Dly_IrqEn` is kept only if `SGMode` is already set.
-                unsafe {
-                    if starts {
-                        regs::CDMACR.write(device, control);
-                        regs::CURDESC.write(device, DevAddr(chain.first_addr()));
-                        regs::CDMACR.write(device, control | delay);
-                    }
-                    if is_free {
-                        regs::TAILDESC.write(device, DevAddr(tail));
-                    } else {
-                        regs::TAILDESC_LOW.write(device, low(tail));
-                    }
-                }
-            }
+        // SAFETY: the caller's promise.
+        unsafe { self.give(slot, operands, false) }
+    }
+
+    unsafe fn submit_more(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.give(slot, operands, true) }
+    }
+
+    fn doorbell(&mut self) -> Result<()> {
+        if let Mode::Sg(chain) = &mut self.mode {
+            ring(&self.device, chain);
         }
         Ok(())
     }
@@ -381,7 +413,7 @@ impl<D: Device> AxiCdmaKeyhole<D> {
 unsafe impl<D: Device> Driver for AxiCdmaKeyhole<D> {
     forward!(
         |this| this.cdma => name, port, simulated, addr_bits, operands, depth, in_order, check,
-        submit, poll, stop, stop_program, arm_irq, underruns
+        submit, submit_more, doorbell, poll, stop, stop_program, arm_irq, underruns
     );
 }
 

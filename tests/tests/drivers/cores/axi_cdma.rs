@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "how a core is built is the program's word")]
 //! AXI CDMA: what it refuses, how it fails, what its registers do, and its keyhole.
 
+mod bursts;
 mod keyhole;
 mod refused;
 mod registers;
