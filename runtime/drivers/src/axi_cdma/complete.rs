@@ -99,9 +99,8 @@ pub(super) fn look_at_chain(
     if !chain.is_running() {
         return Ok(chain.tell_ended().map(Completion::of));
     }
-    if let Some(slot) = chain.look_first()? {
-        acknowledge_last(device, chain);
-        return Ok(Some(Completion::of(slot)));
+    if let Some(end) = look_again_at_chain(device, chain)? {
+        return Ok(Some(end));
     }
     let mut found = Ok(None);
     // No interrupt signals that the core pauses with jobs left.
@@ -110,6 +109,19 @@ pub(super) fn look_at_chain(
         !matches!(found, Ok(None))
     })?;
     found
+}
+
+/// The end of the oldest job of a running chain, if its descriptor shows it before any register.
+pub(super) fn look_again_at_chain(
+    device: &impl Device,
+    chain: &mut Chain,
+) -> Result<Option<Completion>> {
+    if chain.is_empty() || !chain.is_running() {
+        return Ok(None);
+    }
+    let Some(slot) = chain.look_first()? else { return Ok(None) };
+    acknowledge_last(device, chain);
+    Ok(Some(Completion::of(slot)))
 }
 
 /// As `look_at_chain`, once, for a chain whose descriptors showed nothing, or were not polled.

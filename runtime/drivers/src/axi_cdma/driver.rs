@@ -2,7 +2,7 @@
 //! The driver of a core, with registers or descriptors, and the driver whose copies have one side
 //! at a fixed address.
 
-use super::complete::{Simple, look_at_chain, reset};
+use super::complete::{Simple, look_again_at_chain, look_at_chain, reset};
 use super::config::{self, AxiCdmaConfig, Keyhole};
 use super::descriptors::{Chain, Transfer};
 use super::regs;
@@ -328,6 +328,17 @@ unsafe impl<D: Device> Driver for AxiCdma<D> {
     unsafe fn submit_more(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.give(slot, operands, true) }
+    }
+
+    fn waits_for_doorbell(&self) -> bool {
+        matches!(self.mode, Mode::Sg(_))
+    }
+
+    fn poll_again(&mut self) -> Result<Option<Completion>> {
+        match &mut self.mode {
+            Mode::Simple(_) => Ok(None),
+            Mode::Sg(chain) => look_again_at_chain(&self.device, chain),
+        }
     }
 
     fn doorbell(&mut self) -> Result<()> {

@@ -348,8 +348,16 @@ unsafe impl<D: Device> Driver for McdmaChannel<D> {
         self.ring_doorbell()
     }
 
+    fn waits_for_doorbell(&self) -> bool {
+        true
+    }
+
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         self.wait(timeout)
+    }
+
+    fn poll_again(&mut self) -> Result<Option<Completion>> {
+        if self.runs && self.in_flight > 0 { self.look_first() } else { Ok(None) }
     }
 
     fn stop(&mut self) -> Result<()> {

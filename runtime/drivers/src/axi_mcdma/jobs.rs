@@ -180,7 +180,7 @@ impl<D: Device> McdmaChannel<D> {
     ///
     /// This acknowledges no interrupt. So the last job's end is left to the registers; and where
     /// siblings sleep in the same line, so is an end that no register showed.
-    fn look_first(&mut self) -> Result<Option<Completion>> {
+    pub(super) fn look_first(&mut self) -> Result<Option<Completion>> {
         let is_shared = self.device.siblings().is_some();
         let may_be_done = self.look_again || self.ring.is_coherent();
         if self.in_flight == 1 || self.known == 0 && (is_shared || !may_be_done) {
