@@ -31,7 +31,7 @@ static int kernel(void)
     contigo_engine_open(&options, &copy);
     contigo_pool_take(pool, &a.buf), contigo_pool_take(pool, &b.buf);
     contigo_buf_write(a.buf, input, 1000);
-    contigo_job_start(copy, (contigo_operand[]){a, b}, 2, (uint32_t[]){1000}, 1, &job);
+    contigo_job_start(copy, (contigo_operand[]){a, b}, 2, (uint32_t[]){1000}, 1, 0, &job);
     contigo_job_wait(job, 20 * 1000, &done);                        /* microseconds */
     contigo_buf_map(b.buf, CONTIGO_READ, &bytes, NULL);             /* done.words[0]: what it returned */
     return bytes == NULL || memcmp(bytes, input, 1000) != 0 || done.words[0] != 1000;
@@ -56,7 +56,7 @@ static int stream(void)
     contigo_engine_open(&options, &stream);
     contigo_pool_take(pool, &packet.buf), contigo_pool_take(pool, &answer.buf);
     contigo_buf_write(packet.buf, input, 1000);
-    contigo_job_start(stream, (contigo_operand[]){packet, answer}, 2, NULL, 0, &job);
+    contigo_job_start(stream, (contigo_operand[]){packet, answer}, 2, NULL, 0, 0, &job);
     contigo_job_wait(job, 20 * 1000, &done);
     contigo_buf_map(answer.buf, CONTIGO_READ, &bytes, NULL);        /* done.bytes: so much came */
     return bytes == NULL || memcmp(bytes, input, 1000) != 0 || done.bytes != 1000;

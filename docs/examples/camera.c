@@ -44,7 +44,7 @@ int main(void)
     contigo_job jobs[WITH_THE_CORE], ended;
     for (int at = 0; at < WITH_THE_CORE; at++) {
         contigo_pool_take(pool, &with[at]);
-        contigo_job_start(engine, &(contigo_operand){.buf = with[at], .len_bytes = FRAME}, 1, NULL, 0, &jobs[at]);
+        contigo_job_start(engine, &(contigo_operand){.buf = with[at], .len_bytes = FRAME}, 1, NULL, 0, 0, &jobs[at]);
     }
     for (int at = 0; expected < 2000; at = (at + 1) % WITH_THE_CORE) { /* they end in their order */
         const uint32_t *pixels = NULL;
@@ -60,7 +60,7 @@ int main(void)
         contigo_buf_lend(with[at], &picture, &tensor);              /* for a model's from_dlpack */
         bright += model(tensor) > 100;
         contigo_buf_unlend(with[at]);
-        contigo_job_start(engine, &(contigo_operand){.buf = with[at], .len_bytes = FRAME}, 1, NULL, 0, &jobs[at]);
+        contigo_job_start(engine, &(contigo_operand){.buf = with[at], .len_bytes = FRAME}, 1, NULL, 0, 0, &jobs[at]);
     }
     contigo_region_info counts = {.struct_size = sizeof counts};
     contigo_region_get_info(region, &counts);

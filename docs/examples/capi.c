@@ -30,7 +30,7 @@ int main(void)
     contigo_pool_take(frames, &input);                              /* no system call, no heap */
     contigo_buf_map(input, CONTIGO_WRITE, &bytes, &len);            /* the CPU's: pointers, no bus address */
     contigo_buf_unmap(input);                                       /* while it is mapped, no other code gets it */
-    contigo_job_start(engine, operands, 2, args, 1, &job);          /* the device's: reach checked, caches cleaned */
+    contigo_job_start(engine, operands, 2, args, 1, 0, &job);          /* the device's: reach checked, caches cleaned */
     contigo_job_wait(job, 20 * 1000, NULL);                         /* bounded; then the CPU sees what was written */
     return 0;
 }

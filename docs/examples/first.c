@@ -31,7 +31,7 @@ int main(void)
     contigo_engine_open(&options, &engine);
     contigo_pool_take(pool, &from.buf), contigo_pool_take(pool, &to.buf);
     contigo_buf_write(from.buf, input, 1000);
-    contigo_job_start(engine, (contigo_operand[]){from, to}, 2, (uint32_t[]){1000}, 1, &job);
+    contigo_job_start(engine, (contigo_operand[]){from, to}, 2, (uint32_t[]){1000}, 1, 0, &job);
     contigo_job_wait(job, 20 * 1000, NULL);                         /* microseconds */
     contigo_buf_map(to.buf, CONTIGO_READ, &bytes, NULL);            /* the result */
 

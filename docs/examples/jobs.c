@@ -14,10 +14,10 @@ static void jobs(contigo_engine engine, contigo_pool pool)
     contigo_pool_take(pool, &operands[0].buf);
     contigo_pool_take(pool, &operands[1].buf);
 
-    contigo_job_start(engine, operands, 2, NULL, 0, &job);
+    contigo_job_start(engine, operands, 2, NULL, 0, 0, &job);
     contigo_job_wait(job, 20 * 1000, NULL);
 
-    contigo_job_start(engine, operands, 2, NULL, 0, &job);          /* again, while there is room */
+    contigo_job_start(engine, operands, 2, NULL, 0, 0, &job);          /* again, while there is room */
     contigo_queue_next(engine, 20 * 1000, &ended, NULL);            /* ended is 0: none has */
     wrong += ended != job;
     wrong += contigo_buf_release(operands[0].buf) != CONTIGO_OK;
@@ -43,7 +43,7 @@ static void stuck(void)
     contigo_engine_open(&options, &engine);
     contigo_pool_take(pool, &operands[0].buf);
     contigo_pool_take(pool, &operands[1].buf);
-    contigo_job_start(engine, operands, 2, NULL, 0, &job);
+    contigo_job_start(engine, operands, 2, NULL, 0, 0, &job);
     wrong += contigo_job_wait(job, 20 * 1000, NULL) != CONTIGO_E_WILL_NOT_STOP;
     wrong += contigo_buf_release(operands[1].buf) != CONTIGO_E_DEVICE_OWNED;
 

@@ -76,7 +76,7 @@ int main(void)
     /* The launch is seven words: grid x, y, z, block x, y, z, and 0. Then the kernel's own. */
     const uint32_t words[] = {4, 1, 1, 256, 1, 1, 0, COUNT, by_word};
     const contigo_operand operands[] = {{.buf = from, .len_bytes = BYTES}, {.buf = to, .len_bytes = BYTES}};
-    check(contigo_job_start(engine, operands, 2, words, 9, &job));  /* the GPU has them */
+    check(contigo_job_start(engine, operands, 2, words, 9, 0, &job));  /* the GPU has them */
     check(contigo_job_wait(job, TIMEOUT_US, NULL));                 /* and the CPU again */
 
     const float last = map(to, CONTIGO_READ)[COUNT - 1];

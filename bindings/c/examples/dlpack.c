@@ -116,7 +116,7 @@ int main(void)
         for (int at = 0; at < M * N; at++)
             elements[at] = K * (frame + at / N) + at % N;
         CHECK(contigo_buf_unmap(a));
-        CHECK(contigo_job_start(engine, operands, 2, NULL, 0, &job));
+        CHECK(contigo_job_start(engine, operands, 2, NULL, 0, 0, &job));
         CHECK(contigo_job_wait(job, TIMEOUT_US, NULL));
 
         /* The framework's turn, on the same bytes. */
@@ -137,7 +137,7 @@ int main(void)
         wrong += found.len_bytes != N * sizeof(int32_t);
 
         /* The device does not get it: neither in a job nor by its address. */
-        refusal = contigo_job_start(engine, operands, 2, NULL, 0, &job);
+        refusal = contigo_job_start(engine, operands, 2, NULL, 0, 0, &job);
         wrong += refusal != CONTIGO_E_TENSOR_OUT;
         refusal = contigo_buf_give(c, port, 0, SLOT, CONTIGO_WRITES, NULL);
         wrong += refusal != CONTIGO_E_TENSOR_OUT;

@@ -45,7 +45,7 @@ static contigo_status copy(contigo_engine engine, contigo_buf from, contigo_buf 
     contigo_status status = CONTIGO_OK;
     for (int attempt = 0; attempt < 10; attempt++) {
         contigo_job job = 0;
-        status = contigo_job_start(engine, operands, 2, NULL, 0, &job);
+        status = contigo_job_start(engine, operands, 2, NULL, 0, 0, &job);
         if (status == CONTIGO_OK)
             status = contigo_job_wait(job, TIMEOUT_US, NULL);
         if (status != CONTIGO_E_TIMEOUT && status != CONTIGO_E_FAULT && status != CONTIGO_E_SHORT_TRANSFER)

@@ -115,7 +115,7 @@ int main(int argc, char **argv)
         /* The CPU's turn, then the GPU's, on the same bytes. */
         memset(map(a, CONTIGO_WRITE), frame, M * K);
         CHECK(contigo_buf_unmap(a));
-        CHECK(contigo_job_start(engine, operands, 4, args, words, &job));
+        CHECK(contigo_job_start(engine, operands, 4, args, words, 0, &job));
         CHECK(contigo_job_wait(job, TIMEOUT_US, NULL));
         const int32_t *sums = map(c, CONTIGO_READ);
         for (int at = 0; at < M * N; at++)
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
      * the GPU owns it. A kernel of TVM or TensorRT can read through that one next, with nothing
      * between. */
     wrong += lend(c, "the CPU's buffer") != kDLCUDAHost;
-    CHECK(contigo_job_start(engine, operands, 4, args, words, &job));
+    CHECK(contigo_job_start(engine, operands, 4, args, words, 0, &job));
     CHECK(contigo_job_wait_device(job, TIMEOUT_US, NULL));
     wrong += lend(c, "the GPU's buffer") != kDLCUDA;
     for (int at = 0; at < 4; at++)

@@ -65,7 +65,7 @@ int main(void)
             CHECK(contigo_buf_unmap(operands[from].buf));
             /* This call does the cache maintenance that these bytes need on this port, and no
              * other. */
-            CHECK(contigo_job_start(engine, operands, 2, args, 1, &jobs[started]));
+            CHECK(contigo_job_start(engine, operands, 2, args, 1, 0, &jobs[started]));
             taken[started][0] = operands[0];
             taken[started][1] = operands[1];
             started++;

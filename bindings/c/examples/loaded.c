@@ -35,7 +35,7 @@ int main(int argc, char **argv)
         CHECK(contigo_buf_map(operands[0].buf, CONTIGO_WRITE, &bytes, NULL));
         memset(bytes, (int)(job % 251), BYTES);
         CHECK(contigo_buf_unmap(operands[0].buf));
-        CHECK(contigo_job_start(engine, operands, 2, NULL, 0, &started));
+        CHECK(contigo_job_start(engine, operands, 2, NULL, 0, 0, &started));
         CHECK(contigo_job_wait(started, TIMEOUT_US, NULL));
         CHECK(contigo_buf_map(operands[1].buf, CONTIGO_READ, &bytes, NULL));
         for (int at = 0; at < BYTES; at++)

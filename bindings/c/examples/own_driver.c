@@ -117,7 +117,7 @@ int main(void)
         CHECK(contigo_buf_map(operands[0].buf, CONTIGO_WRITE, &bytes, NULL));
         memset(bytes, (int)(packet % 251), PACKET);
         CHECK(contigo_buf_unmap(operands[0].buf));
-        CHECK(contigo_job_start(core.engine, operands, 2, NULL, 0, &job));
+        CHECK(contigo_job_start(core.engine, operands, 2, NULL, 0, 0, &job));
         CHECK(contigo_job_wait(job, TIMEOUT_US, NULL));
         CHECK(contigo_buf_map(operands[1].buf, CONTIGO_READ, &bytes, NULL));
         for (int at = 0; at < PACKET; at++)

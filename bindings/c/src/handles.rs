@@ -63,6 +63,9 @@ pub const CONTIGO_MAX_ENGINES: c_uint = 32;
 pub const CONTIGO_MAX_JOBS: c_uint = 64;
 /// Argument words of a job: 16 scalars of 64 bits, twice over.
 pub const CONTIGO_MAX_ARGS: c_uint = 64;
+
+/// A flag of contigo_job_start: more jobs follow at once.
+pub const CONTIGO_JOB_MORE: c_uint = 1;
 /// Ports at once: the boards' own are two dozen.
 pub const CONTIGO_MAX_PORTS: c_uint = 64;
 /// Different names of ports that a program makes (`contigo_port_define`), from its beginning to its

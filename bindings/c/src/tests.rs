@@ -158,7 +158,7 @@ fn an_event_loop_arms_looks_and_waits() {
     let operand = contigo_operand { buf, offset_bytes: 0, len_bytes: 64 };
     // SAFETY: as above.
     let job = answer(|job| unsafe {
-        contigo_job_start(fake.engine, &raw const operand, 1, ptr::null(), 0, job)
+        contigo_job_start(fake.engine, &raw const operand, 1, ptr::null(), 0, 0, job)
     });
     assert_eq!(fake.tree.word("dev/uio0", 0) & 1, 1, "AP_START");
     // SAFETY: as above.

@@ -211,7 +211,9 @@ impl<J: Job> Ledger<J> {
         self.tickets.refuse(at, operands);
     }
 
-    /// Submits the job of ticket `at` to the device.
+    /// Submits the job of ticket `at` to the device. If `more` follow at once, it rings no doorbell:
+    /// the next job without `more` rings it, or the next look. If the device does not take a burst
+    /// then, its jobs have ended, by [`End::Fault`].
     ///
     /// # Errors
     /// As `Queue::submit_list`. If the error has buffers, the operands went back, and the ticket is
@@ -223,12 +225,19 @@ impl<J: Job> Ledger<J> {
         at: usize,
         operands: &mut Operands,
         args: &[u32],
+        more: bool,
     ) -> Result<(), JobError<()>> {
+        if more {
+            self.queue.hold_doorbell();
+        }
         let submission = Submission { tickets: &mut self.tickets, at, operands };
         match self.queue.submit_list(submission.operands, args, at) {
             Ok(_) => {
                 // The queue has the operands now, and none is left to drop.
                 mem::forget(submission);
+                if !more && let Err(failed) = self.queue.ring_doorbell() {
+                    self.drain(|_| End::Fault(failed.cause));
+                }
                 Ok(())
             }
             Err(refused) => {
@@ -259,7 +268,11 @@ impl<J: Job> Ledger<J> {
         match queue.wait_each(timeout, |at, index, buf| tickets.put(at, index, buf, to_cpu(at))) {
             Ok(Some((at, completion))) => {
                 tickets.end(at, End::Reported(completion));
-                Ok(true)
+                // A fault that was found beside this end stopped the device.
+                match self.drain(|_| End::Cancelled) {
+                    Some(failed) if self.queue.is_stopped() => Err(failed),
+                    _ => Ok(true),
+                }
             }
             Ok(None) => Ok(false),
             Err(failed) => {
@@ -355,26 +368,33 @@ impl<J: Job> Ledger<J> {
     }
 
     /// Takes every job out of a stopped queue: those that had ended before, and the others. If the
-    /// device did not stop, only those that had ended.
-    fn drain(&mut self, why: impl Fn(usize) -> End) {
+    /// device did not stop, only those that had ended. The others end by `why`, or by the fault that
+    /// comes after the last end, which is returned.
+    fn drain(&mut self, why: impl Fn(usize) -> End) -> Option<JobError<()>> {
         let Self { queue, tickets } = self;
         if !queue.is_stopped() {
-            return;
+            return None;
         }
+        let mut fault = None;
         for _ in 0..JOBS {
             match queue
                 .wait_each(Duration::ZERO, |at, index, buf| tickets.put(at, index, buf, false))
             {
                 Ok(Some((at, completion))) => tickets.end(at, End::Reported(completion)),
-                // A fault here leaves the other jobs to be taken back.
-                Ok(None) | Err(_) => break,
+                Ok(None) => break,
+                Err(failed) => {
+                    fault = Some(failed);
+                    break;
+                }
             }
         }
+        let cause = fault.as_ref().map(|failed| failed.cause);
         for _ in 0..JOBS {
             match queue.take_back_each(|at, index, buf| tickets.put(at, index, buf, false)) {
-                Some(at) => tickets.end(at, why(at)),
+                Some(at) => tickets.end(at, cause.map_or_else(|| why(at), End::Fault)),
                 None => break,
             }
         }
+        fault
     }
 }

@@ -92,14 +92,15 @@ impl Drop for Ends {
 #[pymethods]
 impl Ends {
     /// `Engine.push`.
-    #[pyo3(signature = (operands, *words))]
+    #[pyo3(signature = (operands, *words, more=false))]
     fn push(
         &self,
         py: Python<'_>,
         operands: &Bound<'_, PyAny>,
         words: &Bound<'_, PyTuple>,
+        more: bool,
     ) -> PyResult<Job> {
-        self.core.submit(py, operands, words, Some(self.taker()?))
+        self.core.submit(py, (operands, words), more, Some(self.taker()?))
     }
 
     /// `Engine.next`. What it returns is in the list `taken` then: Ctrl-C may come before the
@@ -196,26 +197,30 @@ impl Engine {
 impl Engine {
     /// Gives the device a job: `operands`, a list of buffers or of parts of them (`buf.reads()`),
     /// as many as the driver has, and its argument words, 32 bits each. No array may look at a
-    /// buffer. A device that has all the jobs it takes is an error.
-    #[pyo3(signature = (operands, *words))]
+    /// buffer. A device that has all the jobs it takes is an error. With `more`, other jobs follow
+    /// at once, and a driver with descriptors rings one doorbell for all of them: at the next job
+    /// without it, or the next wait.
+    #[pyo3(signature = (operands, *words, more=false))]
     fn start(
         &self,
         py: Python<'_>,
         operands: &Bound<'_, PyAny>,
         words: &Bound<'_, PyTuple>,
+        more: bool,
     ) -> PyResult<Job> {
-        self.core.submit(py, operands, words, None)
+        self.core.submit(py, (operands, words), more, None)
     }
 
     /// The same, and `next` gives its end.
-    #[pyo3(signature = (operands, *words))]
+    #[pyo3(signature = (operands, *words, more=false))]
     fn push(
         &self,
         py: Python<'_>,
         operands: &Bound<'_, PyAny>,
         words: &Bound<'_, PyTuple>,
+        more: bool,
     ) -> PyResult<Job> {
-        self.own.push(py, operands, words)
+        self.own.push(py, operands, words, more)
     }
 
     /// The next pushed job that ended; None where none did in `timeout` seconds, or none is in

@@ -176,7 +176,12 @@ impl Inner {
     pub(crate) fn view(self: &Arc<Self>, py: Python<'_>) -> Result<CountedView, Refusal> {
         // There may be several, and each may write: they are one thread's, or the program locks
         // them.
-        self.locked(Some(py), |state| state.open_view(&self.views, Access::Read))?;
+        self.locked(Some(py), |state| {
+            state.open_view(&self.views, Access::Read)?;
+            // It may write, by an address from before the last job.
+            let _ = state.cpu_mut()?.as_mut_ptr();
+            Ok(())
+        })?;
         Ok(CountedView(Arc::clone(self)))
     }
 

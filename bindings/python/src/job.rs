@@ -50,8 +50,8 @@ impl Core {
     pub(crate) fn submit(
         self: &Arc<Self>,
         py: Python<'_>,
-        operands: &Bound<'_, PyAny>,
-        words: &Bound<'_, PyTuple>,
+        (operands, words): (&Bound<'_, PyAny>, &Bound<'_, PyTuple>),
+        more: bool,
         taker: Option<&Taker>,
     ) -> PyResult<Job> {
         let jobs = self.get()?;
@@ -61,7 +61,7 @@ impl Core {
         }
         let words = words.iter().enumerate().map(|(index, word)| argument(index, &word));
         let words = words.collect::<PyResult<Vec<u32>>>()?;
-        let record = jobs.with(py, |jobs| open(jobs)?.push(all, &words, taker))?;
+        let record = jobs.with(py, |jobs| open(jobs)?.push(all, &words, more, taker))?;
         Ok(Job::of(self, record))
     }
 

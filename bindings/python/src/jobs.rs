@@ -120,6 +120,7 @@ impl Jobs {
         &mut self,
         given: Vec<JobOperand>,
         words: &[u32],
+        more: bool,
         taker: Option<&Taker>,
     ) -> Result<Arc<Record>, Refusal> {
         if given.len() > MAX_OPERANDS {
@@ -165,7 +166,7 @@ impl Jobs {
                 }
             }
         }
-        match self.ledger.submit(at, &mut operands, words) {
+        match self.ledger.submit(at, &mut operands, words, more) {
             Ok(()) => {
                 self.faults.retain(|fault| {
                     !fault.is_taken_back || taker.is_none_or(|taker| !taker.is(&fault.taker))

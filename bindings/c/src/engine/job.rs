@@ -42,13 +42,14 @@ pub(crate) fn start(
     engine: u64,
     operands: &[contigo_operand],
     args: &[u32],
+    more: bool,
     handle: &mut u64,
 ) -> Result<(), Fault> {
     let (Handle { index, generation }, slot) = ENGINES.find(engine)?;
     let mut locked = slot.lock(Kind::Engine, generation)?;
     let mut started = None;
     let engine = locked.value().ok_or(Refusal::Stale { kind: Kind::Engine })?;
-    let result = engine.start(index, operands, args, &mut started);
+    let result = engine.start(index, operands, args, more, &mut started);
     if let Some((at, number)) = started {
         debug_assert!(number <= GENERATION_MAX, "2^48 jobs");
         *handle = job(index, at, number);

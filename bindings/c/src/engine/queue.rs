@@ -116,6 +116,7 @@ impl Engine {
         index: usize,
         given: &[contigo_operand],
         args: &[u32],
+        more: bool,
         job: &mut Option<(usize, u64)>,
     ) -> Result<(), Fault> {
         let count = self.driver().operands().len() as u64;
@@ -139,7 +140,7 @@ impl Engine {
         }
         holds.iter().for_each(JobHold::begin);
         *job = Some((at, started));
-        self.ledger.submit(at, &mut operands, args).map_err(|refused| {
+        self.ledger.submit(at, &mut operands, args, more).map_err(|refused| {
             if refused.buffers.is_some() {
                 *job = None;
             }

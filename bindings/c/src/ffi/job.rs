@@ -4,7 +4,7 @@
 use super::raw;
 use crate::engine::{self, ENGINES, Engine, Outcome, Wait, contigo_operand};
 use crate::fault::Fault;
-use crate::handles::{CONTIGO_MAX_ARGS, contigo_engine, contigo_job};
+use crate::handles::{CONTIGO_JOB_MORE, CONTIGO_MAX_ARGS, contigo_engine, contigo_job};
 use crate::last_error::call;
 use crate::status::contigo_status;
 use contigo::job::MAX_OPERANDS;
@@ -14,6 +14,12 @@ use core::slice;
 /// Gives the device one job more: `n` operands, as many as the driver's jobs have, and `args_words`
 /// argument words, which the driver's documentation names. Every check comes first, then the caches
 /// that these bytes need on this port, then the doorbell.
+///
+/// flags: 0, or `CONTIGO_JOB_MORE` where more jobs follow at once, as `MSG_MORE` of send(2). A
+/// driver with descriptors then rings one doorbell for all of them, and their caches are maintained
+/// by one call: at the next job without it, or when this engine is next waited for. Do not sleep
+/// before that. Where the device does not take such a burst, each of its jobs ends by
+/// `CONTIGO_E_FAULT`.
 ///
 /// The device owns the buffers until one of the functions below takes the job's end. Where the job
 /// is refused, the buffers stay as they were, and nothing was touched. `CONTIGO_E_QUEUE_FULL`: as
@@ -31,6 +37,7 @@ pub unsafe extern "C" fn contigo_job_start(
     n: usize,
     args: *const u32,
     args_words: usize,
+    flags: u32,
     job: *mut contigo_job,
 ) -> contigo_status {
     let mut started = 0;
@@ -50,6 +57,9 @@ pub unsafe extern "C" fn contigo_job_start(
         if !args.is_aligned() {
             return Err(Fault::value("the address of args", args.addr() as u64));
         }
+        if flags & !CONTIGO_JOB_MORE != 0 {
+            return Err(Fault::value("flags", u64::from(flags)));
+        }
         let (mut given, mut words) = ([].as_slice(), [].as_slice());
         // SAFETY: where there are some, not null, aligned, and so many are there: the caller's
         // promise.
@@ -61,7 +71,7 @@ pub unsafe extern "C" fn contigo_job_start(
                 words = slice::from_raw_parts(args, args_words);
             }
         }
-        engine::start(engine, given, words, &mut started)
+        engine::start(engine, given, words, flags & CONTIGO_JOB_MORE != 0, &mut started)
     });
     if !job.is_null() {
         // SAFETY: not null, and the caller's promise.

@@ -89,7 +89,7 @@ fn fork() {
                 contigo_region_get_info(region, &mut empty::<contigo_region_info>()),
                 contigo_dev_addr_of(region, port, data, 1, out),
                 contigo_host_ptr_of(region, port, 0, ptr::from_mut(out).cast()),
-                contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, out),
+                contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, 0, out),
                 contigo_job_wait(job, 1, ptr::null_mut()),
                 contigo_job_wait_device(job, 1, ptr::null_mut()),
                 contigo_job_wait_for(job, 1, ptr::from_mut(out).cast(), ptr::null_mut()),

@@ -231,6 +231,7 @@ fn jobs_that_the_engine_does_not_take() {
             2,
             args.as_ptr().byte_add(at).cast(),
             n,
+            0,
             &mut 0,
         )
     };

@@ -290,9 +290,9 @@ fn null_is_refused_everywhere() {
             contigo_engine_irq_arm(board.engine, ptr::null_mut()),
             contigo_sim_device(board.sim, ptr::null(), &mut 0),
             contigo_sim_device(board.sim, c"zdma".as_ptr(), null),
-            contigo_job_start(board.engine, ptr::null(), 2, ptr::null(), 0, job),
-            contigo_job_start(board.engine, operands.as_ptr(), 2, ptr::null(), 1, job),
-            contigo_job_start(board.engine, operands.as_ptr(), 2, ptr::null(), 0, null),
+            contigo_job_start(board.engine, ptr::null(), 2, ptr::null(), 0, 0, job),
+            contigo_job_start(board.engine, operands.as_ptr(), 2, ptr::null(), 1, 0, job),
+            contigo_job_start(board.engine, operands.as_ptr(), 2, ptr::null(), 0, 0, null),
             contigo_job_wait_for(0, 0, ptr::null_mut(), ptr::null_mut()),
             contigo_queue_next(board.engine, 0, null, ptr::null_mut()),
         ]

@@ -158,8 +158,9 @@ pub(crate) fn try_job(
     args: &[u32],
 ) -> (contigo_status, contigo_job) {
     let (n, words, mut job) = (operands.len(), args.len(), 1);
-    let status =
-        unsafe { contigo_job_start(engine, operands.as_ptr(), n, args.as_ptr(), words, &mut job) };
+    let status = unsafe {
+        contigo_job_start(engine, operands.as_ptr(), n, args.as_ptr(), words, 0, &mut job)
+    };
     (status, job)
 }
 

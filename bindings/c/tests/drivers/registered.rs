@@ -95,7 +95,7 @@ fn registered_driver_opens_from_c_by_name() {
     let engine = open_engine(&contigo_engine_options { settings: c"burst=16".as_ptr(), ..options });
     let operands = board.operands();
     let start = |times: u32, job: &mut contigo_job| unsafe {
-        contigo_job_start(engine, operands.as_ptr(), 2, &times, 1, job)
+        contigo_job_start(engine, operands.as_ptr(), 2, &times, 1, 0, job)
     };
     let mut job = 0;
     refused(start(10, &mut job), CONTIGO_E_ARGUMENT, "times");
@@ -107,7 +107,7 @@ fn registered_driver_opens_from_c_by_name() {
     let carved = carve(board.region, 64, 64);
     let with_carved = [operands[0], part(carved, 64)];
     let panicked =
-        unsafe { contigo_job_start(engine, with_carved.as_ptr(), 2, &PANICS, 1, &mut job) };
+        unsafe { contigo_job_start(engine, with_carved.as_ptr(), 2, &PANICS, 1, 0, &mut job) };
     refused(panicked, CONTIGO_E_INTERNAL, "a defect");
     assert_eq!((job, info_of(engine).in_flight), (0, 0), "nothing was started");
     assert_eq!(free_slots(board.pool), 6);

@@ -239,9 +239,12 @@ class Queue:
             raise TypeError(f"{engine!r} takes no jobs: a queue is of an Engine, a Kernel or a Function")
         self._ends = self._engine._ends()
 
-    def push(self, operands: Operands, *words: int) -> Job:
-        """Gives the device a job, and returns it: `Engine.start`."""
-        return self._ends.push(operands, *words)
+    def push(self, operands: Operands, *words: int, more: bool = False) -> Job:
+        """Gives the device a job, and returns it: `Engine.start`.
+
+        With `more`, other jobs follow at once: one doorbell is rung for all of them.
+        """
+        return self._ends.push(operands, *words, more=more)
 
     def next(self, timeout: float | None = None) -> Done | None:
         """The next job that ended; None where none has in `timeout` seconds, 0 to 3,600.

@@ -263,7 +263,8 @@ pub unsafe trait Driver {
 
     /// Does [`submit_more`](Self::submit_more) leave a job's operands alone until the doorbell, and
     /// return them untouched if the device is stopped before? A queue then cleans the caches of a
-    /// burst at the doorbell, by one call. The default: no.
+    /// burst at the doorbell, by one call. A driver that forwards this forwards `submit_more` too. The
+    /// default: no.
     fn waits_for_doorbell(&self) -> bool {
         false
     }
@@ -287,7 +288,8 @@ pub unsafe trait Driver {
 
     /// Another end, after a `poll` that returned one, if the driver can see it without a register:
     /// in a descriptor. A queue behind a port that does not snoop asks for all of them, and makes
-    /// their buffers ready for the CPU by one call. The default: none.
+    /// their buffers ready for the CPU by one call. The rules for `poll` hold for it, too. The
+    /// default: none.
     ///
     /// # Errors
     /// As [`poll`](Self::poll).

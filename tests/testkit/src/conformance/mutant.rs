@@ -38,6 +38,8 @@ pub enum Mutation {
     /// The `n`-th sync, in either direction, is refused as a kernel may refuse it, and not done;
     /// number 0 is the region's first touch.
     RefusedOnce(u64),
+    /// So are the `n`-th and all after it.
+    RefusedFrom(u64),
 }
 
 /// What [`Mutation::RefusedOnce`] says.
@@ -73,7 +75,11 @@ impl<B: Backend> Mutant<B> {
 
     fn is_refused(&self) -> bool {
         let call = self.for_device.load(Ordering::Relaxed) + self.for_cpu.load(Ordering::Relaxed);
-        self.mutation == Mutation::RefusedOnce(call)
+        match self.mutation {
+            Mutation::RefusedOnce(n) => n == call,
+            Mutation::RefusedFrom(n) => n <= call,
+            _ => false,
+        }
     }
 
     fn range(&self, range: Range<usize>, direction: Direction) -> Range<usize> {

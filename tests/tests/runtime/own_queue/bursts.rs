@@ -2,7 +2,7 @@
 
 use super::{FAULT, Rig, SLOT, at, ends_at_once, look, taken_back};
 use contigo::sim::SimBoard;
-use contigo::{Direction, Error, Queue, Region};
+use contigo::{Direction, Error, Region};
 use contigo_testkit::conformance::Harness;
 use contigo_testkit::conformance::boards::OnSim;
 use contigo_testkit::conformance::mutant::{Mutant, Mutation, REFUSAL};
@@ -57,25 +57,28 @@ fn stop_keeps_what_the_cpu_wrote_before_an_unrung_doorbell() {
 
 #[test]
 fn refused_call_before_the_doorbell_rings_nothing_and_loses_nothing() {
-    let board = SimBoard::new(1);
-    // The first two are the region's own.
-    let memory = Mutant::new(board.memory(4096).unwrap(), Mutation::RefusedOnce(2));
-    let rig = Rig::on(&board, Region::new(memory).unwrap());
-    let (mut queue, script) = rig.queue(4, true);
-    script.borrow_mut().waits = true;
-    queue.hold_doorbell();
-    for _ in 0..2 {
-        let mut buf = rig.pool.take().unwrap();
-        buf.view_mut().unwrap().copy_from_slice(&BYTES);
-        queue.submit([buf.from_device(..)], &[]).unwrap();
+    // The first two calls are the region's own. A kernel that was busy is asked once more.
+    for (mutation, rung) in [(Mutation::RefusedOnce(2), true), (Mutation::RefusedFrom(2), false)] {
+        let board = SimBoard::new(1);
+        let memory = Mutant::new(board.memory(4096).unwrap(), mutation);
+        let rig = Rig::on(&board, Region::new(memory).unwrap());
+        let (mut queue, script) = rig.queue(4, true);
+        script.borrow_mut().waits = true;
+        queue.hold_doorbell();
+        for _ in 0..2 {
+            let mut buf = rig.pool.take().unwrap();
+            buf.view_mut().unwrap().copy_from_slice(&BYTES);
+            queue.submit([buf.from_device(..)], &[]).unwrap();
+        }
+        let error = queue.ring_doorbell().map_err(|failed| failed.error);
+        assert_eq!(error, if rung { Ok(()) } else { Err(REFUSAL) });
+        assert_eq!((queue.len(), script.borrow().doorbells), (2, u32::from(rung)));
+        while let Some(job) = queue.take_back().unwrap() {
+            let [buf] = job.buffers;
+            assert_eq!(buf.into_cpu().unwrap().view::<u8>().unwrap(), BYTES);
+        }
+        assert_eq!(rig.pool.taken(), if rung { 2 } else { 0 });
     }
-    let failed = queue.ring_doorbell().unwrap_err();
-    assert_eq!((failed.error, queue.len(), script.borrow().doorbells), (REFUSAL, 2, 0));
-    while let Some(job) = queue.take_back().unwrap() {
-        let [buf] = job.buffers;
-        assert_eq!(buf.into_cpu().unwrap().view::<u8>().unwrap(), BYTES);
-    }
-    assert_eq!(rig.pool.taken(), 0);
 }
 
 #[test]
@@ -186,4 +189,17 @@ fn stream_gives_back_together_what_comes_together() {
     assert_eq!(rig.region.stats().syncs - before, 2);
     // It has one, and no more may wait than it has.
     assert_eq!(doorbells(&[4, 5, 6, 7, 0, 1, 2]), [3, 3, 4, 4, 4, 4, 5]);
+}
+
+#[test]
+fn start_drops_frames_that_were_at_hand() {
+    let rig = Rig::new();
+    let (driver, script) = rig.driver(4, true);
+    let mut stream = contigo::Stream::new(driver, rig.pool.clone(), 4, &[]).unwrap();
+    stream.start().unwrap();
+    ends_at_once(&script, &[0, 1, 2]);
+    drop(stream.next(Duration::ZERO).unwrap().unwrap());
+    stream.stop().unwrap();
+    assert_eq!(stream.start(), Ok(4));
+    assert!(stream.next(Duration::ZERO).unwrap().is_none());
 }

@@ -54,7 +54,7 @@ impl World {
         let script = self.script();
         let submitted = self
             .ledger
-            .submit(at, &mut operands, &[])
+            .submit(at, &mut operands, &[], false)
             .map_err(|refused| (refused.error, refused.buffers.is_some()));
         let known = Known { at, number: self.number, bufs };
         if self.must_stop {

@@ -68,14 +68,15 @@ impl<D: Driver> Queue<D> {
         if self.owed == 0 {
             return Ok(());
         }
+        // As in `launch`.
+        self.state = State::MustStop;
+        // A kernel that was busy is asked twice; nothing was rung.
         if !self.port.coherent
-            && let Err(cause) = self.clean_owed(site)
+            && let Err(cause) = self.clean_owed(site).or_else(|_| self.clean_owed(site))
         {
             return Err(self.channel_failed(cause, site));
         }
         self.owed = 0;
-        // As in `launch`.
-        self.state = State::MustStop;
         barrier::before_doorbell();
         let rung = self.driver.doorbell();
         self.state = State::AtWork;

@@ -44,7 +44,7 @@ impl<D: Driver> Queue<D> {
             Err(error) => return Err(self.channel_failed(error, site)),
         };
         let place = self.believed(completion, site)?;
-        if !self.port.coherent {
+        if !self.port.coherent && self.state == State::AtWork {
             self.gather(place, completion, site);
         }
         Ok(Some(place))

@@ -215,6 +215,13 @@ impl<D: Driver> Queue<D> {
         Ok(())
     }
 
+    /// The same, of a queue that was stopped.
+    pub(super) fn drop_if_stopped(&mut self) {
+        if self.state == State::Stopped {
+            self.drop_jobs();
+        }
+    }
+
     /// Drops the buffers of all jobs, of which the device has none.
     fn drop_jobs(&mut self) {
         while let Some(place) = self.ended.first().or_else(|| self.oldest_to_take_back()) {

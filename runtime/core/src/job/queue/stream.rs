@@ -126,7 +126,8 @@ impl<D: Driver> Stream<D> {
     pub fn start(&mut self) -> Result<usize> {
         if !self.running {
             self.arrived = None;
-            while self.take_back().is_some() {}
+            // Frames that had arrived too: nothing fetched them.
+            self.queue.drop_if_stopped();
         }
         if self.queue.is_stopped() {
             return Err(Error::QueueStopped { in_flight: self.queue.len() });
@@ -142,8 +143,8 @@ impl<D: Driver> Stream<D> {
     ///
     /// First it gives the device the buffers that the pool has, for the places that are free. If
     /// several frames have arrived, they are made ready for the CPU together, and the buffers that
-    /// come back meanwhile are given to the device together, so that it always has at least half
-    /// of its buffers.
+    /// come back meanwhile are given to the device together: never more of them wait for that than
+    /// the device has.
     ///
     /// # Errors
     /// This frame failed alone ([`Error::Fault`]) and is counted: the stream goes on. Its caches
@@ -251,16 +252,22 @@ impl<D: Driver> Stream<D> {
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     fn give_all(&mut self) -> Result<usize> {
+        let mut given = Ok(());
         for _ in self.queue.len()..self.queue.capacity() {
             match self.pool.take() {
-                Ok(buf) => self.give(buf)?,
+                Ok(buf) => given = self.give(buf),
                 Err(_) if !self.queue.is_empty() => break,
                 Err(error) => return Err(error),
             }
+            if given.is_err() {
+                break;
+            }
         }
+        // Also after an error: those before it are the device's.
         let stops = self.queue.counts.stopped;
         let rung = self.queue.ring_unless_few(Site::here());
         self.running &= self.queue.counts.stopped == stops;
+        given?;
         rung?;
         Ok(self.queue.len())
     }

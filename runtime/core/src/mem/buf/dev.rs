@@ -77,6 +77,8 @@ enum History {
     UnsentClean,
     /// Its first hand-over has still to be cleaned, before its burst's doorbell.
     Uncleaned,
+    /// That doorbell was never rung: no device saw the hand-over, and its bytes are in the caches.
+    NotRung,
     /// No device had written any of it before the last hand-over.
     Fresh,
     /// A device may have written some of it.
@@ -270,8 +272,20 @@ impl DevBuf {
     /// caches alone, as behind a port that snoops, and are not invalidated.
     pub(crate) fn was_not_rung(&mut self) {
         if self.history == History::Uncleaned {
-            (self.history, self.coherent, self.written.len) = (History::Fresh, true, 0);
+            (self.history, self.coherent, self.written.len) = (History::NotRung, true, 0);
         }
+    }
+
+    /// Cleans what [`was_not_rung`](Self::was_not_rung), for a consumer beside the last device.
+    pub(super) fn clean_not_rung(&mut self, site: Site) -> Result<(), Error> {
+        if self.history != History::NotRung {
+            return Ok(());
+        }
+        let (chunk, state) = (&self.chunk, self.chunk.state());
+        let what = before_device(self.span, self.direction, chunk.extent, state.line)?;
+        state.sync_for_device(chunk.backend(), &[what], site)?;
+        (self.history, self.coherent) = (History::Fresh, false);
+        Ok(())
     }
 
     /// Adds what [`sync_for_cpu`](Self::sync_for_cpu) invalidates.

@@ -227,6 +227,7 @@ impl DevBuf {
         site: Site,
     ) -> Result<(), Error> {
         let part = self.slice_span().part(Part::of(..len_bytes))?;
+        self.clean_not_rung(site)?;
         if direction.device_writes() && !self.is_coherent() {
             self.before_writing(part, self.written(), site)?;
         }

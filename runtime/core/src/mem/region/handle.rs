@@ -256,7 +256,8 @@ impl Region {
     }
 
     /// Where the CPU finds the byte at bus address `addr` of `port`, in O(1): a raw pointer,
-    /// because a device may own the byte at this moment.
+    /// because a device may own the byte at this moment. It is for reading: a hand-over cleans what
+    /// was written through the buffer ([`CpuBuf::as_mut_ptr`](crate::CpuBuf::as_mut_ptr)).
     ///
     /// # Errors
     /// [`Error::NotOurs`], [`Error::WrongBus`].
