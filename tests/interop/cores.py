@@ -50,6 +50,16 @@ def test_each_core_does_its_jobs():
                 del seen, bufs, done
 
 
+def test_descriptors_of_a_driver():
+    device = contigo.Device("sim:axi_dma")
+    region = device.memory("sim", 1 << 20)
+    for settings, descriptors in [({}, "synced"), ({"coherent_memory": 1}, "coherent")]:
+        with device.driver("axi_dma", memory=region, **settings) as engine:
+            assert engine.descriptors == descriptors
+    with contigo.Device("sim:axi_cdma").driver("axi_cdma") as engine:
+        assert engine.descriptors is None
+
+
 def test_both_channels_of_an_axi_dma_side_by_side():
     device = contigo.Device("sim:axi_dma")
     region = device.memory("sim", 1 << 20)

@@ -66,6 +66,18 @@
 /// How many interrupts of a core contigo_core_info has room for.
 #define CONTIGO_CORE_INTERRUPTS 16
 
+/// The driver has no memory of its own.
+#define CONTIGO_DESCRIPTORS_NONE 0
+
+/// The port snoops.
+#define CONTIGO_DESCRIPTORS_SNOOPED 1
+
+/// The port does not snoop, and the CPU does not cache the memory: it needs no call.
+#define CONTIGO_DESCRIPTORS_COHERENT 2
+
+/// The port does not snoop: each write and read of a descriptor is a sync.
+#define CONTIGO_DESCRIPTORS_SYNCED 3
+
 /// The version of this header, which is also the number in the shared library's name. It grows
 /// where a program that was compiled with an older header would not work any more. New functions
 /// and codes, and new fields at the end of a structure, do not change it.
@@ -404,6 +416,10 @@ typedef struct {
     uint64_t stops;
     /// How often the device was left without a job: for a stream, loss.
     uint64_t underruns;
+    /// The driver's own memory, for its descriptors: CONTIGO_DESCRIPTORS_*.
+    uint32_t descriptors;
+    /// 0.
+    uint32_t reserved;
 } contigo_engine_info;
 
 /// Code that was loaded for a GPU.

@@ -268,6 +268,25 @@ fn device_serves_registers_irq_and_reset() -> Result<(), Box<dyn Error>> {
                 );
             }
         }
+        assert_eq!(
+            contigo_device_memory(device, c"contigo".as_ptr(), 1 << 16, &raw mut region),
+            CONTIGO_OK
+        );
+        for (settings, descriptors) in [
+            (c"", CONTIGO_DESCRIPTORS_COHERENT),
+            (c"coherent_memory=0", CONTIGO_DESCRIPTORS_SYNCED),
+        ] {
+            let options = contigo_engine_options { region, settings: settings.as_ptr(), ..options };
+            assert_eq!(contigo_engine_open(&raw const options, &raw mut engine), CONTIGO_OK);
+            let mut info = contigo_engine_info {
+                struct_size: size_of::<contigo_engine_info>(),
+                ..zeroed() // integers
+            };
+            assert_eq!(contigo_engine_get_info(engine, &raw mut info), CONTIGO_OK);
+            assert_eq!(info.descriptors, descriptors, "{settings:?}");
+            assert_eq!(contigo_engine_close(engine), CONTIGO_OK);
+        }
+        assert_eq!(contigo_region_close(region), CONTIGO_OK);
         assert_eq!(contigo_device_reset(device), CONTIGO_OK);
         assert_eq!(kernel.log().last(), Some(&Event::Reset));
         kernel.take_away();

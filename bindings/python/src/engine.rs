@@ -307,6 +307,15 @@ impl Engine {
         self.core.depth
     }
 
+    /// Whether each descriptor is a sync: "snooped" (the port snoops) or "coherent" (the CPU does
+    /// not cache them), no; "synced", yes, and why there is no coherent memory, where the kernel
+    /// says it. None: the driver has no memory of its own, or is closed.
+    #[getter]
+    fn descriptors(&self, py: Python<'_>) -> Result<Option<String>, Refusal> {
+        let descriptors = self.core.with(py, |jobs| jobs.descriptors())?.flatten();
+        Ok(descriptors.map(|descriptors| descriptors.to_string()))
+    }
+
     /// How many jobs are in flight.
     #[getter]
     fn in_flight(&self, py: Python<'_>) -> Result<usize, Refusal> {

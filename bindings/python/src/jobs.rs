@@ -4,7 +4,7 @@ use crate::buffer::Buffer;
 use crate::error::{Refusal, of_class, raised, raised_as, refused};
 use crate::lock::Kept;
 use crate::record::{End, Flight, Record, Taker};
-use contigo::job::{AnyDriver, MAX_OPERANDS, QueueCounts};
+use contigo::job::{AnyDriver, Descriptors, MAX_OPERANDS, QueueCounts};
 use contigo::{Completion, Direction, Driver, Error, OperandSpec, Queue};
 use contigo_objects::{JOBS, Ledger, Operands};
 use std::collections::VecDeque;
@@ -56,6 +56,11 @@ impl Jobs {
 
     pub(crate) fn specs(&self) -> Vec<OperandSpec> {
         self.ledger.queue().driver().operands().to_vec()
+    }
+
+    /// Which memory of its own the driver has.
+    pub(crate) fn descriptors(&self) -> Option<Descriptors> {
+        self.ledger.queue().driver().descriptors()
     }
 
     pub(crate) fn depth(&self) -> usize {

@@ -16,7 +16,7 @@
 //!   the lock is free;
 //! - Python objects that it may drop are [`Kept`], and are dropped when the lock is free.
 
-use contigo::job::QueueCounts;
+use contigo::job::{Descriptors, QueueCounts};
 use contigo::names::{AnyModule, OpenDevice};
 use contigo::{CpuBuf, Error, Operand};
 use pyo3::prelude::*;
@@ -40,6 +40,7 @@ impl Plain for contigo_objects::Refusal {}
 impl Plain for Error {}
 impl Plain for CpuBuf {}
 impl Plain for Operand {}
+impl Plain for Descriptors {}
 impl Plain for QueueCounts {}
 impl Plain for OpenDevice {}
 impl Plain for AnyModule {}

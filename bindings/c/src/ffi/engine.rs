@@ -9,7 +9,7 @@ use crate::last_error::call;
 use crate::object::port_of;
 use crate::status::contigo_status;
 use contigo::Driver;
-use contigo::job::AnyDriver;
+use contigo::job::{AnyDriver, Descriptors};
 use contigo::names::Attach;
 use contigo_objects::driver::{DriverOps, contigo_driver_ops, contigo_operand_spec};
 use contigo_objects::keep;
@@ -46,7 +46,20 @@ pub struct contigo_engine_info {
     pub stops: u64,
     /// How often the device was left without a job: for a stream, loss.
     pub underruns: u64,
+    /// The driver's own memory, for its descriptors: `CONTIGO_DESCRIPTORS_*`.
+    pub descriptors: u32,
+    /// 0.
+    pub reserved: u32,
 }
+
+/// The driver has no memory of its own.
+pub const CONTIGO_DESCRIPTORS_NONE: u32 = 0;
+/// The port snoops.
+pub const CONTIGO_DESCRIPTORS_SNOOPED: u32 = 1;
+/// The port does not snoop, and the CPU does not cache the memory: it needs no call.
+pub const CONTIGO_DESCRIPTORS_COHERENT: u32 = 2;
+/// The port does not snoop: each write and read of a descriptor is a sync.
+pub const CONTIGO_DESCRIPTORS_SYNCED: u32 = 3;
 
 // SAFETY: integers only, `struct_size` first.
 unsafe impl Versioned for contigo_engine_info {
@@ -143,6 +156,15 @@ pub unsafe extern "C" fn contigo_engine_open_driver(
     }
 }
 
+const fn descriptors_of(descriptors: Option<Descriptors>) -> u32 {
+    match descriptors {
+        None => CONTIGO_DESCRIPTORS_NONE,
+        Some(Descriptors::Snooped) => CONTIGO_DESCRIPTORS_SNOOPED,
+        Some(Descriptors::Coherent) => CONTIGO_DESCRIPTORS_COHERENT,
+        Some(_) => CONTIGO_DESCRIPTORS_SYNCED,
+    }
+}
+
 /// Fills `info` with the form of the engine's jobs, and with counts of how they went.
 ///
 /// # Safety
@@ -171,6 +193,8 @@ pub unsafe extern "C" fn contigo_engine_get_info(
                 cancelled: counts.cancelled,
                 stops: counts.stopped,
                 underruns: counts.underruns,
+                descriptors: descriptors_of(driver.descriptors()),
+                reserved: 0,
             };
             // SAFETY: the caller's promise.
             unsafe { raw::fill(info, &value) }

@@ -15,6 +15,8 @@ pub(crate) struct Report {
     memory: Memory,
     engine: Engine,
     port: Port,
+    /// Whether the driver's own memory is coherent, snooped or synced; null: it has none.
+    descriptors: Option<String>,
     seed: u64,
     slot_bytes: usize,
     rows: Vec<Row>,
@@ -78,6 +80,7 @@ impl Report {
             len_bytes,
             port,
             slot_bytes,
+            descriptors,
             has_interrupt,
             ref outcomes,
             tried,
@@ -100,6 +103,7 @@ impl Report {
                 coherent: port.coherent,
                 lab_port: engine.lab_port,
             },
+            descriptors: descriptors.map(|descriptors| descriptors.to_string()),
             seed: task.seed,
             slot_bytes,
             rows: outcomes.iter().map(Row::from).collect(),
@@ -199,6 +203,9 @@ impl fmt::Display for Report {
             (false, false) => "not coherent",
         };
         line("port", format_args!("{}, {} bits, {snoops}", self.port.name, self.port.addr_bits))?;
+        if let Some(descriptors) = &self.descriptors {
+            line("driver", format_args!("descriptors: {descriptors}"))?;
+        }
         line("seed", format_args!("{}", self.seed))?;
         let modes: Vec<_> =
             ["mode"].into_iter().chain(self.rows.iter().map(|row| row.mode)).collect();

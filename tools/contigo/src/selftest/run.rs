@@ -8,13 +8,14 @@
 use super::engine::{Chosen, Registers};
 use crate::failure::Failure;
 use crate::memory;
-use contigo::job::{Parts, Settings};
-use contigo::linux::dev_node::DevNode;
+use contigo::job::{Descriptors, Parts, Settings};
 use contigo::linux::device::Registers as Window;
 use contigo::names::{AnyDevice, AnyMemory, Attach, DriverRow, OpenDevice};
 use contigo::sim::OnBoard;
 use contigo::types::BaseAddr;
-use contigo::{Align, Backend as _, Driver, Error, OperandSpec, PhysAddr, Port, Queue, Region};
+use contigo::{
+    Align, Backend as _, Device as _, Driver, Error, OperandSpec, PhysAddr, Port, Queue, Region,
+};
 use contigo_exerciser::{Budget, Exerciser, Ground, IrqEvents, Limits, Line, Outcome, Tried};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -39,6 +40,8 @@ pub(crate) struct Tested {
     pub(crate) len_bytes: usize,
     pub(crate) port: Port,
     pub(crate) slot_bytes: usize,
+    /// `None`: the driver has no memory of its own.
+    pub(crate) descriptors: Option<Descriptors>,
     pub(crate) has_interrupt: bool,
     /// The outcome of each mode.
     pub(crate) outcomes: Vec<Outcome>,
@@ -57,12 +60,12 @@ pub(crate) fn simulated(
     match device.board() {
         Some(board) if mapping.bus != board.bus() => {
             let region = Region::new(OnBoard::new(board, memory)?)?;
-            let device = attach(device, Some(memory::simulated_port(&mapping)))?;
-            with_driver(&region, device, driver, None, task)
+            let attached = attach(device, Some(memory::simulated_port(&mapping)))?;
+            with_driver(&region, attached, driver, Some(device), task)
         }
         Some(board) => {
             let region = Region::new(memory)?;
-            with_driver(&region, attach(device, Some(board.port()))?, driver, None, task)
+            with_driver(&region, attach(device, Some(board.port()))?, driver, Some(device), task)
         }
         None => Err(Error::NotFound { what: "simulated board", among: 0.into() }.into()),
     }
@@ -85,7 +88,7 @@ pub(crate) fn real(
         }
         (_, Some(opened), port) => {
             let attached = attach(opened, port).map_err(failed)?;
-            with_driver(&region, attached, engine.driver, opened.dev_node(), task)
+            with_driver(&region, attached, engine.driver, Some(opened), task)
         }
         _ => Err(Failure::NoMemory),
     };
@@ -105,7 +108,7 @@ fn with_driver(
     region: &Region,
     mut device: AnyDevice,
     driver: &DriverRow,
-    dev_node: Option<&DevNode>,
+    opened: Option<&OpenDevice>,
     task: &Task<'_>,
 ) -> Result<Tested, Failure> {
     let events = IrqEvents::of(&device)?;
@@ -120,18 +123,22 @@ fn with_driver(
         0 => None,
         bytes => Some(region.alloc(bytes, Align::PAGE)?),
     };
-    let parts = Parts { device, memory, settings: Settings(task.settings), map: None };
-    driver.settings.map_or(Ok(()), |known| parts.settings.only(known))?;
+    let settings = Settings(task.settings);
+    driver.settings.map_or(Ok(()), |known| settings.only(known))?;
+    let (memory, descriptors) = match opened {
+        Some(opened) => opened.driver_memory(driver, settings, device.port().coherent, memory)?,
+        None => (memory, None),
+    };
+    let parts = Parts { device, memory, settings, map: None };
     // SAFETY: the name of the device's model, its node, its address or the user's options assign
     // the device to this driver; an opened device is locked.
-    let opened = unsafe { (driver.open)(parts)? };
-    let queue = Queue::new(opened, 1)?;
-    if let Some(dev_node) = dev_node {
+    let queue = Queue::new(unsafe { (driver.open)(parts)? }, 1)?;
+    if let Some(dev_node) = opened.and_then(OpenDevice::dev_node) {
         // SAFETY: the driver's program only stops its device (`Driver`, 7), whose registers are the
         // contigo device's first window. A driver without a program disarms the contigo device.
         unsafe { dev_node.arm(&queue.driver().stop_program(), 0)? };
     }
-    drive(region, queue, line, task)
+    Ok(Tested { descriptors, ..drive(region, queue, line, task)? })
 }
 
 /// The copies that a driver takes, derived from its operands.
@@ -175,6 +182,7 @@ pub(crate) fn drive<D: Driver>(
         len_bytes: region.len_bytes(),
         port: *queue.port(),
         slot_bytes: exerciser.slot_bytes(),
+        descriptors: None,
         has_interrupt,
         outcomes,
         tried,

@@ -32,6 +32,26 @@ fn self_test_passes_on_each_sim_engine() -> Outcome {
     Ok(())
 }
 
+/// One line tells which memory a driver has for its descriptors, and none of a driver without it.
+#[test]
+fn self_test_tells_which_descriptors() -> Outcome {
+    for (device, settings, descriptors) in [
+        ("sim:axi_dma", "", json!("synced")),
+        ("sim:axi_dma", "coherent_memory=1", json!("coherent")),
+        ("sim:axi_cdma", "", json!(null)),
+        ("sim:axi_cdma", "coherent_memory=1", json!("coherent")),
+    ] {
+        let ask = ["selftest", "--device", device, "--jobs", "20", "--settings", settings];
+        let report = Run::of(&[&ask[..], &["--json"]].concat())?.json()?;
+        assert_eq!((&report["descriptors"], &report["verdict"]), (&descriptors, &json!("passed")));
+        let run = Run::of(&ask)?.ends(0);
+        if let Some(descriptors) = descriptors.as_str() {
+            let _ = run.says(&[&format!("driver: descriptors: {descriptors}\n")]);
+        }
+    }
+    Ok(())
+}
+
 /// An interrupt that stays high while an end settles would end thousands of waits.
 #[test]
 fn a_job_s_end_that_settles_costs_few_interrupts() -> Outcome {
