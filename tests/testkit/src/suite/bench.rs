@@ -34,7 +34,10 @@ impl<M: Model> Bench<M> {
         let board = SimBoard::with(seed, faults);
         let region = Region::new(board.memory(slots * SLOT_BYTES)?)?;
         let own_bytes = subject.memory_bytes().max(1).next_multiple_of(4096);
-        let own = Region::new(board.memory(own_bytes)?)?;
+        let own = Region::new(match way {
+            Way::Uncached => board.memory_coherent(own_bytes)?,
+            Way::Plain | Way::Coherent => board.memory(own_bytes)?,
+        })?;
         let pool = region.pool(slots, SLOT_BYTES)?;
         let device = SimDevice::with_model(&board, way.port(&board), model);
         Ok(Self { board, device, region, pool, own })

@@ -75,7 +75,11 @@ const fn faults_of(seed: u64) -> Faults {
 }
 
 fn one<S: Subject>(subject: &S, seed: u64, tally: &mut Tally) -> Verdict {
-    let way = if (seed / 4).is_multiple_of(2) { Way::Plain } else { Way::Coherent };
+    let way = match seed / 4 % 4 {
+        1 => Way::Coherent,
+        3 => Way::Uncached,
+        _ => Way::Plain,
+    };
     let bench = Bench::new(subject, subject.drawn(seed), (seed, faults_of(seed)), way, SLOTS)?;
     let verdict = on_bench(subject, seed, &bench, tally);
     tally.struck = sum(tally.struck, bench.board.counts().struck);

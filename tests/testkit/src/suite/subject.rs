@@ -25,6 +25,8 @@ pub enum Way {
     Plain,
     /// One that does.
     Coherent,
+    /// One that does not, and the CPU does not cache the driver's own memory.
+    Uncached,
 }
 
 impl Way {
@@ -32,7 +34,7 @@ impl Way {
     #[must_use]
     pub fn port(self, board: &SimBoard) -> Port {
         match self {
-            Self::Plain => board.port(),
+            Self::Plain | Self::Uncached => board.port(),
             Self::Coherent => board.coherent_port(),
         }
     }

@@ -26,7 +26,7 @@ const LIMIT: Duration = Duration::from_millis(20);
 
 /// Runs jobs by polls alone, and by waits; one at a time, and several.
 pub(super) fn waits<S: Subject>(subject: &S) -> Verdict {
-    for way in [Way::Plain, Way::Coherent] {
+    for way in [Way::Plain, Way::Coherent, Way::Uncached] {
         for in_flight in [1, DEPTH] {
             for (timeout, looks) in [(Duration::ZERO, POLLS), (LIMIT, DEPTH)] {
                 let name = subject.name();
