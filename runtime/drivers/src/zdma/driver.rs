@@ -175,6 +175,15 @@ unsafe impl<D: Device> Driver for Zdma<D> {
         self.launch()
     }
 
+    unsafe fn submit_more(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let [from, to] = exactly(operands)?;
+        self.jobs.push(slot, *from, *to, self.device.port().coherent)
+    }
+
+    fn doorbell(&mut self) -> Result<()> {
+        self.launch()
+    }
+
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         if let Some(slot) = self.jobs.tell() {
             return Ok(Some(Completion::of(slot)));

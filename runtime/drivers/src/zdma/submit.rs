@@ -100,8 +100,8 @@ impl Jobs {
         self.running > 0 && matches!(self.state, State::Started)
     }
 
-    /// Adds a waiting job in `slot`, and writes its descriptors. After a stop, this discards ended
-    /// jobs that were not reported.
+    /// Adds a waiting job in `slot`, and writes the descriptors of the one that waits before it.
+    /// After a stop, this discards ended jobs that were not reported.
     ///
     /// # Errors
     /// [`Error::Argument`] for another slot than the next one, and for a size that does not fit.
@@ -130,9 +130,9 @@ impl Jobs {
         if let Some(job) = self.jobs.get_mut(slot) {
             *job = Job { from: from.addr, to: to.addr, size };
         }
-        // Without a job before it, it is a list of its own, which `launch` will write.
-        if self.running + self.waiting > 0 {
-            self.write(count, false, coherent)?;
+        // Others follow it now. The newest ends a list, which `launch` will write.
+        if self.waiting > 0 {
+            self.write(count - 1, false, coherent)?;
         }
         self.waiting += 1;
         Ok(())

@@ -102,3 +102,84 @@ fn long_copy_with_more_room_than_a_list() {
     let [from, to] = queue.run(operands, &[], LIMIT).unwrap().buffers;
     assert!(from.view::<u8>().unwrap() == to.view::<u8>().unwrap());
 }
+
+/// The jobs of a burst are one list, which is started once; they end together, by the registers of
+/// one poll.
+#[test]
+fn burst_is_one_list() {
+    for (mode, depth) in [(Mode::Linked(4096), DEPTH), (Mode::Linked(512), 4), (Mode::Simple, 1)] {
+        for port in [SimBoard::port as fn(&SimBoard) -> Port, SimBoard::coherent_port] {
+            let (board, region, pool) = bench(1, 2 * DEPTH, LEN);
+            let channel = SimDevice::<ZdmaModel>::new(&board, port(&board));
+            let mut queue = mode.queue(&channel, &region);
+            let mut rng = Rng::with_seed(1);
+            for round in 0..3 {
+                let before = channel.accesses();
+                queue.hold_doorbell();
+                let mut push = |_| {
+                    let len = rng.usize(1..=LEN);
+                    let (operands, bytes) = copy(&pool, &mut rng, len);
+                    queue.give(operands);
+                    bytes
+                };
+                let pushed: Vec<_> = (0..depth).map(&mut push).collect();
+                channel.run_for(100).unwrap();
+                assert_eq!(channel.accesses(), before, "no doorbell yet");
+                if round != 1 {
+                    queue.ring_doorbell().unwrap();
+                }
+                pushed.iter().for_each(|bytes| arrive(&mut queue, bytes));
+                if round == 2 {
+                    // As one job alone.
+                    let now = channel.accesses();
+                    let writes = if mode == Mode::Simple { 13 } else { 9 };
+                    assert_eq!(now.writes - before.writes, writes, "{mode:?}");
+                }
+            }
+            clean(&board);
+        }
+    }
+}
+
+/// A queue that is deeper than the driver gives the rest of a burst as jobs end.
+#[test]
+fn burst_larger_than_the_driver_ends_in_order() {
+    for mode in [Mode::Simple, Mode::Linked(256), Mode::Linked(512)] {
+        let (board, region, pool) = bench(2, 2 * DEPTH, LEN);
+        let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
+        let mut queue = mode.queue(&channel, &region);
+        let mut rng = Rng::with_seed(2);
+        for _ in 0..3 {
+            queue.hold_doorbell();
+            let mut push = |_| {
+                let (operands, bytes) = copy(&pool, &mut rng, 1000);
+                queue.give(operands);
+                bytes
+            };
+            let pushed: Vec<_> = (0..DEPTH).map(&mut push).collect();
+            pushed.iter().for_each(|bytes| arrive(&mut queue, bytes));
+        }
+        clean(&board);
+    }
+}
+
+/// A stop within a burst forgets its jobs; the next list has none of them.
+#[test]
+fn stop_forgets_an_owed_doorbell() {
+    for running in [0, 1] {
+        let (board, region, pool) = bench(3, 2 * DEPTH, LEN);
+        let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
+        let mut queue = Mode::Linked(4096).queue(&channel, &region);
+        for _ in 0..running {
+            queue.give(copies(&pool, .., ..));
+        }
+        queue.hold_doorbell();
+        for _ in 0..3 {
+            queue.give(copies(&pool, .., ..));
+        }
+        queue.stop().unwrap();
+        assert_eq!(queue.drain::<2>(), 3 + running);
+        works(&mut queue, &pool);
+        clean(&board);
+    }
+}
