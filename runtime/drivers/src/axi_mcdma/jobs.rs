@@ -198,7 +198,7 @@ impl<D: Device> McdmaChannel<D> {
     fn wait_for_registers(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         let (index, direction, epoch, registers) =
             (self.oldest, self.way.direction(), self.epoch, self.regs);
-        let rung = self.in_flight - self.owed;
+        let (rung, was_known) = (self.in_flight - self.owed, self.known > 0);
         let (ring, known, look_again) = (&mut self.ring, &mut self.known, &mut self.look_again);
         let (mut channel, mut descriptor, mut found) = (0, 0, Ok(false));
         let (tail, [_, doorbell]) = (&mut self.tail, registers.tail);
@@ -249,9 +249,11 @@ impl<D: Device> McdmaChannel<D> {
             false => Ok(None),
             true if is_good(descriptor) => {
                 let end = self.ended(descriptor)?;
-                if self.in_flight == 0 && channel & regs::IDLE == 0 {
+                let is_over = channel & regs::IDLE != 0 && (was_known || channel & regs::IOC != 0);
+                if self.in_flight == 0 && !is_over {
                     // Its interrupt may have come after those that were acknowledged, or come now:
-                    // the core raises it once the descriptor's write was answered.
+                    // the core raises it once the descriptor's write was answered, and may be idle
+                    // before.
                     let _ = (0..LATE_READS).any(|_| self.acknowledge());
                 }
                 Ok(Some(end))
