@@ -61,10 +61,12 @@ mod complete;
 mod config;
 mod descriptors;
 mod driver;
+mod keyhole;
 mod regs;
 
 pub use self::config::{AxiCdmaConfig, Keyhole};
-pub use self::driver::{AxiCdma, AxiCdmaKeyhole};
+pub use self::driver::AxiCdma;
+pub use self::keyhole::AxiCdmaKeyhole;
 
 use contigo_core::hw::Device;
 use contigo_core::job::{AnyDriver, Descriptors, DriverRow, Parts};

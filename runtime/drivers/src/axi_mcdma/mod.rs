@@ -53,6 +53,7 @@ mod channel;
 mod config;
 mod jobs;
 mod regs;
+mod stop;
 
 pub use self::channel::{Mcdma, McdmaChannel, PacketReport};
 pub use self::config::{McdmaConfig, Way};
