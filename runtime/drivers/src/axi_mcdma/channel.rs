@@ -306,8 +306,8 @@ fn parts(
 // set, and this channel's control register has its reset value. 3. The transferred bytes are the
 // descriptor's own count. 4. `check` reads no register, and `poll` acknowledges an interrupt. 5.
 // The port is the device's, and the rest never changes. 6. The constructor's caller guarantees it.
-// 7. The program writes the reset alone. 8. Every wait has a limit. 9. `runs` is set, and jobs count
-// as the core's, before the first register is written for them.
+// 7. The program writes the reset alone. 8. Every wait has a limit. 9. `runs` is set, and jobs
+// count as the core's, before the first register is written for them.
 unsafe impl<D: Device> Driver for McdmaChannel<D> {
     forward!(|this| *this.device => port, simulated, arm_irq);
 
