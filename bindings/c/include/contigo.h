@@ -119,6 +119,9 @@
 /// Argument words of a job: 16 scalars of 64 bits, twice over.
 #define CONTIGO_MAX_ARGS 64
 
+/// A flag of contigo_job_start: more jobs follow at once.
+#define CONTIGO_JOB_MORE 1
+
 /// Ports at once: the boards' own are two dozen.
 #define CONTIGO_MAX_PORTS 64
 
@@ -1313,6 +1316,12 @@ contigo_status contigo_module_close(contigo_module module);
 /// argument words, which the driver's documentation names. Every check comes first, then the caches
 /// that these bytes need on this port, then the doorbell.
 ///
+/// flags: 0, or CONTIGO_JOB_MORE where more jobs follow at once, as MSG_MORE of send(2). A
+/// driver with descriptors then rings one doorbell for all of them, and their caches are maintained
+/// by one call: at the next job without it, or when this engine is next waited for. Do not sleep
+/// before that. Where the device does not take such a burst, each of its jobs ends by
+/// CONTIGO_E_FAULT.
+///
 /// The device owns the buffers until one of the functions below takes the job's end. Where the job
 /// is refused, the buffers stay as they were, and nothing was touched. CONTIGO_E_QUEUE_FULL: as
 /// many jobs are in flight as the device takes, or CONTIGO_MAX_JOBS with those that have ended.
@@ -1327,6 +1336,7 @@ contigo_status contigo_job_start(contigo_engine engine,
                                  size_t n,
                                  const uint32_t *args,
                                  size_t args_words,
+                                 uint32_t flags,
                                  contigo_job *job);
 
 /// Waits for the end of the job, at most timeout_us microseconds, and takes it. The CPU owns the
@@ -1574,7 +1584,8 @@ contigo_status contigo_region_get_info(contigo_region region, contigo_region_inf
 contigo_status contigo_dev_addr_of(contigo_region region, contigo_port port, const void *ptr, size_t len_bytes, uint64_t *addr);
 
 /// Answers where the CPU finds the byte at bus address addr of port. A device may own the byte
-/// at this moment: do not touch it then.
+/// at this moment: do not touch it then. Write through a mapping of the buffer (contigo_buf_map):
+/// only what was written there is cleaned for a device.
 ///
 /// The caller promises:
 /// ptr is writable.

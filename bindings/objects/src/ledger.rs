@@ -236,7 +236,7 @@ impl<J: Job> Ledger<J> {
                 // The queue has the operands now, and none is left to drop.
                 mem::forget(submission);
                 if !more && let Err(failed) = self.queue.ring_doorbell() {
-                    self.drain(|_| End::Fault(failed.cause));
+                    self.drain(|_, _| End::Fault(failed.cause));
                 }
                 Ok(())
             }
@@ -244,7 +244,7 @@ impl<J: Job> Ledger<J> {
                 if refused.buffers.is_some() {
                     submission.tickets.refuse(at, submission.operands);
                     drop(submission);
-                    self.drain(|_| End::Cancelled);
+                    self.drain(|_, _| End::Cancelled);
                 }
                 Err(refused)
             }
@@ -265,18 +265,22 @@ impl<J: Job> Ledger<J> {
         to_cpu: impl Fn(usize) -> bool,
     ) -> Result<bool, JobError<()>> {
         let Self { queue, tickets } = self;
+        let was_stopped = queue.is_stopped();
         match queue.wait_each(timeout, |at, index, buf| tickets.put(at, index, buf, to_cpu(at))) {
             Ok(Some((at, completion))) => {
                 tickets.end(at, End::Reported(completion));
+                if was_stopped {
+                    return Ok(true);
+                }
                 // A fault that was found beside this end stopped the device.
-                match self.drain(|_| End::Cancelled) {
+                match self.drain(|_, cause| cause.map_or(End::Cancelled, End::Fault)) {
                     Some(failed) if self.queue.is_stopped() => Err(failed),
                     _ => Ok(true),
                 }
             }
             Ok(None) => Ok(false),
             Err(failed) => {
-                self.drain(|_| End::Fault(failed.cause));
+                self.drain(|_, _| End::Fault(failed.cause));
                 Err(failed)
             }
         }
@@ -337,7 +341,7 @@ impl<J: Job> Ledger<J> {
     /// As `Queue::stop`: the device did not stop, and keeps its jobs.
     pub fn stop(&mut self, waited: Option<(usize, Error)>) -> contigo::Result<()> {
         self.queue.stop()?;
-        self.drain(|at| {
+        self.drain(|at, _| {
             waited
                 .filter(|(waited, _)| *waited == at)
                 .map_or(End::Cancelled, |(_, cause)| End::Fault(cause))
@@ -368,9 +372,9 @@ impl<J: Job> Ledger<J> {
     }
 
     /// Takes every job out of a stopped queue: those that had ended before, and the others. If the
-    /// device did not stop, only those that had ended. The others end by `why`, or by the fault that
-    /// comes after the last end, which is returned.
-    fn drain(&mut self, why: impl Fn(usize) -> End) -> Option<JobError<()>> {
+    /// device did not stop, only those that had ended. `why` gets a job's ticket, and the fault that
+    /// came after the last end, which is returned, too.
+    fn drain(&mut self, why: impl Fn(usize, Option<Error>) -> End) -> Option<JobError<()>> {
         let Self { queue, tickets } = self;
         if !queue.is_stopped() {
             return None;
@@ -391,7 +395,7 @@ impl<J: Job> Ledger<J> {
         let cause = fault.as_ref().map(|failed| failed.cause);
         for _ in 0..JOBS {
             match queue.take_back_each(|at, index, buf| tickets.put(at, index, buf, false)) {
-                Some(at) => tickets.end(at, cause.map_or_else(|| why(at), End::Fault)),
+                Some(at) => tickets.end(at, why(at, cause)),
                 None => break,
             }
         }

@@ -223,7 +223,8 @@ pub unsafe extern "C" fn contigo_dev_addr_of(
 }
 
 /// Answers where the CPU finds the byte at bus address `addr` of `port`. A device may own the byte
-/// at this moment: do not touch it then.
+/// at this moment: do not touch it then. Write through a mapping of the buffer (`contigo_buf_map`):
+/// only what was written there is cleaned for a device.
 ///
 /// # Safety
 /// `ptr` is writable.

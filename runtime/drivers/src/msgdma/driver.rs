@@ -250,6 +250,10 @@ unsafe impl<D: Device> Driver for Msgdma<D> {
         unsafe { self.give(slot, operands, true) }
     }
 
+    fn waits_for_doorbell(&self) -> bool {
+        matches!(self.way, Way::Prefetch(_))
+    }
+
     fn doorbell(&mut self) -> Result<()> {
         match &mut self.way {
             Way::Prefetch(prefetch) => prefetch.doorbell(&self.device),

@@ -180,8 +180,16 @@ unsafe impl<D: Device> Driver for Zdma<D> {
         self.jobs.push(slot, *from, *to, self.device.port().coherent)
     }
 
+    fn waits_for_doorbell(&self) -> bool {
+        true
+    }
+
     fn doorbell(&mut self) -> Result<()> {
         self.launch()
+    }
+
+    fn poll_again(&mut self) -> Result<Option<Completion>> {
+        Ok(self.jobs.tell().map(Completion::of))
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
