@@ -116,3 +116,41 @@ fn both_channels_of_an_axi_dma_side_by_side() {
     ok(contigo_region_close(region));
     ok(contigo_device_close(device));
 }
+
+/// Four copies by a list, each for itself or as a burst.
+#[test]
+fn burst_shares_its_calls_for_the_caches() {
+    let device = open_device(c"sim:zdma");
+    let region = sim_memory(device);
+    let engine = open_engine(&engine_options(c"zdma", device, 0, region));
+    let (mut pairs, nothing) = (Vec::new(), core::ptr::null());
+    for _ in 0..4 {
+        pairs.push([0, 1].map(|_| part(carve(region, LEN, LEN), LEN)));
+    }
+    let other = unsafe { contigo_job_start(engine, core::ptr::null(), 0, nothing, 0, 2, &mut 0) };
+    refused(other, CONTIGO_E_VALUE, "flags");
+    let mut syncs = |flag: u32, value: u8| {
+        pairs.iter().for_each(|[from, to]| {
+            fill(from.buf, value);
+            fill(to.buf, 0);
+        });
+        let before = region_info(region).syncs;
+        let jobs: Vec<_> = (0..4)
+            .map(|index| {
+                let (flags, mut job) = (if index < 3 { flag } else { 0 }, 0);
+                let pair = pairs[index].as_ptr();
+                ok(unsafe { contigo_job_start(engine, pair, 2, nothing, 0, flags, &mut job) });
+                job
+            })
+            .collect();
+        jobs.into_iter().for_each(|job| ok(wait(job, TIMEOUT_US)));
+        assert!(pairs.iter().all(|[_, to]| bytes(to.buf) == vec![value; LEN]));
+        region_info(region).syncs - before
+    };
+    let (alone, burst) = (syncs(0, 1), syncs(CONTIGO_JOB_MORE, 2));
+    assert!(2 * burst < alone, "{burst} calls, and {alone} alone");
+    pairs.iter().for_each(|pair| release_all(pair));
+    ok(contigo_engine_close(engine));
+    ok(contigo_region_close(region));
+    ok(contigo_device_close(device));
+}
