@@ -16,8 +16,13 @@ impl<D: Driver> Queue<D> {
     /// leaves them alone until the doorbell.
     #[inline]
     pub(super) fn cleaning(&self) -> Cleaning {
-        let may_wait = self.held && !self.port.coherent && self.has_room();
-        if may_wait && self.driver.waits_for_doorbell() { Cleaning::Later } else { Cleaning::Now }
+        if self.held && !self.port.coherent { self.cleaning_of_burst() } else { Cleaning::Now }
+    }
+
+    #[inline(never)]
+    fn cleaning_of_burst(&self) -> Cleaning {
+        let waits = self.has_room() && self.driver.waits_for_doorbell();
+        if waits { Cleaning::Later } else { Cleaning::Now }
     }
 
     /// Rings the doorbell, unless ends are at hand and the device has more jobs than wait for it.

@@ -59,7 +59,7 @@ impl<D: Driver> Queue<D> {
     }
 
     /// The place of the job that `completion` is true of. It is still with the device's jobs.
-    #[inline]
+    #[inline(always)]
     fn believed(&mut self, completion: &Completion, site: Site) -> Result<Place, JobError<()>> {
         let place = self.place_of(completion.slot);
         let most_bytes = place.and_then(|place| self.places.job(place)).map(|job| job.most_bytes);
