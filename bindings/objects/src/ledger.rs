@@ -211,9 +211,9 @@ impl<J: Job> Ledger<J> {
         self.tickets.refuse(at, operands);
     }
 
-    /// Submits the job of ticket `at` to the device. If `more` follow at once, it rings no doorbell:
-    /// the next job without `more` rings it, or the next look. If the device does not take a burst
-    /// then, its jobs have ended, by [`End::Fault`].
+    /// Submits the job of ticket `at` to the device. If `more` follow at once, it rings no
+    /// doorbell: the next job without `more` rings it, or the next look. If the device does not
+    /// take a burst then, its jobs have ended, by [`End::Fault`].
     ///
     /// # Errors
     /// As `Queue::submit_list`. If the error has buffers, the operands went back, and the ticket is
@@ -372,8 +372,8 @@ impl<J: Job> Ledger<J> {
     }
 
     /// Takes every job out of a stopped queue: those that had ended before, and the others. If the
-    /// device did not stop, only those that had ended. `why` gets a job's ticket, and the fault that
-    /// came after the last end, which is returned, too.
+    /// device did not stop, only those that had ended. `why` gets a job's ticket, and the fault
+    /// that came after the last end, which is returned, too.
     fn drain(&mut self, why: impl Fn(usize, Option<Error>) -> End) -> Option<JobError<()>> {
         let Self { queue, tickets } = self;
         if !queue.is_stopped() {

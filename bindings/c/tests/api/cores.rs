@@ -129,7 +129,7 @@ fn burst_shares_its_calls_for_the_caches() {
     }
     let other = unsafe { contigo_job_start(engine, core::ptr::null(), 0, nothing, 0, 2, &mut 0) };
     refused(other, CONTIGO_E_VALUE, "flags");
-    let mut syncs = |flag: u32, value: u8| {
+    let syncs = |flag: u32, value: u8| {
         pairs.iter().for_each(|[from, to]| {
             fill(from.buf, value);
             fill(to.buf, 0);

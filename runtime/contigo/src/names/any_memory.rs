@@ -38,8 +38,8 @@ impl AnyMemory {
 // SAFETY: every method is one backend's, which is never replaced and may be moved (`Backend`, 1).
 unsafe impl Backend for AnyMemory {
     forward!(|this| *this.0 =>
-        name, mapping, segment, sync_for_device, sync_for_cpu, sync_all_for_device, sync_all_for_cpu, settled, handle, held_by,
-        wrong_accesses
+        name, mapping, segment, sync_for_device, sync_for_cpu, sync_all_for_device,
+        sync_all_for_cpu, settled, handle, held_by, wrong_accesses
     );
 
     unsafe fn export(&self) -> Result<OwnedFd, Error> {

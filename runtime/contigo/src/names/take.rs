@@ -174,8 +174,8 @@ impl OpenDevice {
     /// the device instead, if the port does not snoop and the kernel module has the device: then no
     /// descriptor is a system call. `given` goes back to its region. If the kernel has no such
     /// memory left, the driver gets `given`. With the setting at 1 it always gets coherent memory,
-    /// also if nothing is given, and also from a simulated board; with 0, never. A driver for which
-    /// no memory means another mode of its core, such as `axi_cdma`, is told the mode like that.
+    /// also if nothing is given, and also from a simulated board; with 0, never. So the setting
+    /// also selects the mode of a driver that has another one without memory, such as `axi_cdma`.
     ///
     /// # Errors
     /// [`Error::NotANumber`], [`Error::Argument`]: the setting is neither 0 nor 1. If the setting
@@ -274,8 +274,9 @@ impl Taken {
     /// that needs no sync ([`OpenDevice::driver_memory`]); [`AnyDriver::descriptors`] tells.
     ///
     /// # Errors
-    /// The errors of [`OpenDevice::driver_memory`]. [`Error::HasDriver`]: another driver has the channel. [`Error::OtherModel`]: the map or the
-    /// settings do not fit the simulated core. The error of the driver's own function.
+    /// The errors of [`OpenDevice::driver_memory`]. [`Error::HasDriver`]: another driver has the
+    /// channel. [`Error::OtherModel`]: the map or the settings do not fit the simulated core. The
+    /// error of the driver's own function.
     ///
     /// # Safety
     /// As [`DriverRow::open`], and with the settings that the device was taken with.

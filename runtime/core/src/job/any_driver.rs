@@ -59,7 +59,8 @@ impl AnyDriver {
 unsafe impl Driver for AnyDriver {
     forward!(|this| *this.driver =>
         name, port, simulated, addr_bits, operands, depth, in_order, check, submit,
-        submit_more, waits_for_doorbell, doorbell, poll, poll_again, stop, stop_program, arm_irq, underruns
+        submit_more, waits_for_doorbell, doorbell, poll, poll_again, stop, stop_program, arm_irq,
+        underruns
     );
 }
 

@@ -263,8 +263,8 @@ pub unsafe trait Driver {
 
     /// Does [`submit_more`](Self::submit_more) leave a job's operands alone until the doorbell, and
     /// return them untouched if the device is stopped before? A queue then cleans the caches of a
-    /// burst at the doorbell, by one call. A driver that forwards this forwards `submit_more` too. The
-    /// default: no.
+    /// burst at the doorbell, by one call. A driver that forwards this forwards `submit_more` too.
+    /// The default: no.
     fn waits_for_doorbell(&self) -> bool {
         false
     }
@@ -354,6 +354,7 @@ pub fn exactly<T, const N: usize>(given: &[T]) -> Result<&[T; N]> {
 unsafe impl<D: Driver + ?Sized> Driver for &mut D {
     crate::types::forward::forward!(|this| **this =>
         name, port, simulated, addr_bits, operands, depth, in_order, check, submit,
-        submit_more, waits_for_doorbell, doorbell, poll, poll_again, stop, stop_program, arm_irq, underruns
+        submit_more, waits_for_doorbell, doorbell, poll, poll_again, stop, stop_program, arm_irq,
+        underruns
     );
 }

@@ -104,7 +104,10 @@ macro_rules! forward {
         }
     };
     (@ sync_all_for_device $to:tt) => {
-        unsafe fn sync_all_for_device(&self, ranges: &[$crate::mem::SyncRange]) -> $crate::Result<()> {
+        unsafe fn sync_all_for_device(
+            &self,
+            ranges: &[$crate::mem::SyncRange],
+        ) -> $crate::Result<()> {
             // SAFETY: the caller's promise.
             $crate::forward!(@@ self $to inner => unsafe { inner.sync_all_for_device(ranges) })
         }

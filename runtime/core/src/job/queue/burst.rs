@@ -12,8 +12,8 @@ use crate::trace::Site;
 use crate::types::{Error, Result, barrier};
 
 impl<D: Driver> Queue<D> {
-    /// When the caches of the next job's buffers are cleaned: with those of its burst, if its device
-    /// leaves them alone until the doorbell.
+    /// When the caches of the next job's buffers are cleaned: with those of its burst, if its
+    /// device leaves them alone until the doorbell.
     #[inline]
     pub(super) fn cleaning(&self) -> Cleaning {
         if self.held && !self.port.coherent { self.cleaning_of_burst() } else { Cleaning::Now }

@@ -129,9 +129,9 @@ impl<D: Driver> Queue<D> {
 
     /// Begins a burst: until [`ring_doorbell`](Self::ring_doorbell) or the next wait, jobs are
     /// submitted without a doorbell, where the driver can do that ([`Driver::submit_more`]): those
-    /// with descriptors ring one for all of them. Ring it before an event loop
-    /// sleeps. The caches of what was submitted are maintained at the doorbell, by one call where
-    /// the memory has one for many ranges.
+    /// with descriptors ring one for all of them. Ring it before an event loop sleeps. The caches
+    /// of what was submitted are maintained at the doorbell, by one call where the memory has one
+    /// for many ranges.
     ///
     /// ```
     /// use contigo::{Driver, Pool, Queue, Result};
