@@ -69,3 +69,26 @@ def test_both_channels_of_an_axi_dma_side_by_side():
     jobs = [receive.start([room]), send.start([packet])]
     done = [job.wait(timeout=1.0) for job in jobs]
     assert done[0].nbytes == 1000 and (np.asarray(room)[:1000] == 7).all()
+
+
+def test_what_is_written_between_jobs_reaches_the_device():
+    """The buffers are kept, behind a port that does not snoop: each way to write marks them."""
+    device = contigo.Device("sim:zdma")
+    region = device.memory("sim", 1 << 20)
+
+    def by_array(buf, value):
+        np.asarray(buf)[:] = value
+
+    def by_item(buf, value):
+        buf[:] = value
+
+    with device.driver("zdma", memory=region) as engine:
+        pairs = [[region.allocate(LEN, "uint8") for _ in range(2)] for _ in range(3)]
+        for value, write in enumerate([by_array, by_item] * 3, 1):
+            for source, target in pairs:
+                write(source, value)
+                write(target, 0)
+            jobs = [engine.start(pair, more=pair is not pairs[-1]) for pair in pairs]
+            for job, (_, target) in zip(jobs, pairs):
+                job.wait(timeout=1.0)
+                assert (np.asarray(target) == value).all(), (write.__name__, value)
