@@ -200,6 +200,8 @@ impl<S: Subject> Run<'_, S> {
         }
         if self.rng.bool()
             && let Err(failed) = self.queue.ring_doorbell()
+            // A device that would not stop is rung for nothing.
+            && !matches!(failed.error, Error::QueueStopped { .. })
         {
             return self.failed(&[failed.error, failed.cause]);
         }
