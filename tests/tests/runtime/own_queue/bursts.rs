@@ -47,7 +47,7 @@ fn stop_keeps_what_the_cpu_wrote_before_an_unrung_doorbell() {
     assert_eq!(script.borrow().doorbells, 0);
     let [buf] = queue.take_back().unwrap().unwrap().buffers;
     // Straight to another device, which has to see it.
-    // SAFETY: no device is told of it.
+    // SAFETY: no device receives the address.
     let buf = unsafe { buf.hand_over(queue.port(), 64, .., Direction::ToDevice) }.unwrap();
     let mut seen = [0; SLOT];
     harness.probe(buf.slice().addr, &mut seen).unwrap();

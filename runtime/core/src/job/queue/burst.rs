@@ -3,10 +3,9 @@
 
 use super::Queue;
 use super::flight::State;
-use super::list::{Links, Place};
+use super::list::Place;
 use crate::job::prepare::Slices;
 use crate::job::{Driver, JobError};
-use crate::mem::Operand;
 use crate::mem::buf::{Cleaning, Syncs};
 use crate::trace::Site;
 use crate::types::{Error, Result, barrier};
@@ -42,23 +41,14 @@ impl<D: Driver> Queue<D> {
             }
         }
         syncs.flush()?;
-        self.each_given(|operand| operand.given_mut().was_cleaned());
+        self.places.each_operand(self.given, |operand| operand.given_mut().was_cleaned());
         Ok(())
     }
 
     /// After a stop: the device never had the jobs of a burst whose doorbell was not rung.
     pub(super) fn forget_unrung(&mut self) {
         if !self.port.coherent {
-            self.each_given(|operand| operand.given_mut().was_not_rung());
-        }
-    }
-
-    fn each_given(&mut self, act: impl Fn(&mut Operand)) {
-        let mut next = self.given.first();
-        for _ in 0..self.given.len() {
-            let Some(place) = next else { return };
-            self.places.operands_mut(place).iter_mut().for_each(&act);
-            next = Some(self.places.next(place));
+            self.places.each_operand(self.given, |operand| operand.given_mut().was_not_rung());
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Queue;
 use super::flight::State;
-use super::list::{Links, Place};
+use super::list::Place;
 use crate::job::prepare::{ended, received};
 use crate::job::{Completion, Driver, JobError};
 use crate::mem::buf::Syncs;
@@ -150,13 +150,7 @@ impl<D: Driver> Queue<D> {
         if syncs.flush().is_err() {
             return;
         }
-        let mut next = self.ended.first();
-        for _ in 0..self.ended.len() {
-            let Some(place) = next else { return };
-            let operands = self.places.operands_mut(place);
-            operands.iter_mut().for_each(|operand| operand.given_mut().was_synced());
-            next = Some(self.places.next(place));
-        }
+        self.places.each_operand(self.ended, |operand| operand.given_mut().was_synced());
     }
 
     /// Polls the driver once. After a stop it does not wait, and it skips the ends of jobs that

@@ -169,6 +169,7 @@ impl<D: Driver> Queue<D> {
     /// - Buffers in the error: this job failed alone ([`Error::Fault`]), or its caches could not be
     ///   maintained. The others go on.
     /// - No buffers: the channel failed and was stopped; the jobs are inside, to be taken back.
+    ///   Ends that were found before come first, from the queue that is stopped then.
     ///   With [`Error::WillNotStop`] it was not stopped.
     /// - [`Error::Argument`] without buffers: `timeout` is longer than an hour
     ///   ([`MAX_TIMEOUT`](crate::types::MAX_TIMEOUT)), or jobs have another count of buffers than

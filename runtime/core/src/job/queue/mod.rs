@@ -119,7 +119,8 @@ pub struct Queue<D: Driver> {
     owed: usize,
     /// The device was stopped, and its driver may still report earlier ends.
     forget: bool,
-    /// The error of a waiting job that the device did not take: the next poll returns it.
+    /// The error of a waiting job that the device did not take, or one that was found beside an
+    /// end: the next poll returns it, after the ends at hand.
     late: Option<(Error, Error)>,
     /// On a simulated board: the device's wrong accesses when the first of the jobs in flight
     /// began.

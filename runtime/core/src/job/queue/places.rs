@@ -2,7 +2,7 @@
 //! Where the jobs of a queue lie: as many places as the program asked for, in pages from the
 //! kernel or in memory that the program gave.
 
-use super::list::{Links, NONE, Place};
+use super::list::{Links, List, NONE, Place};
 use crate::job::{Completion, MAX_OPERANDS};
 use crate::mem::Operand;
 use crate::mem::region::Memory;
@@ -223,6 +223,16 @@ impl Places {
                 slice::from_raw_parts_mut(first.as_ptr(), self.operands_each)
             },
             _ => &mut [],
+        }
+    }
+
+    /// Gives each operand of the jobs in `list` to `act`.
+    pub(super) fn each_operand(&mut self, list: List, act: impl Fn(&mut Operand)) {
+        let mut next = list.first();
+        for _ in 0..list.len() {
+            let Some(place) = next else { return };
+            self.operands_mut(place).iter_mut().for_each(&act);
+            next = Some(self.next(place));
         }
     }
 

@@ -116,7 +116,7 @@ impl<D: Driver> Stream<D> {
     }
 
     /// Gives the device a buffer for each place, which starts it, also after a stop or a fault.
-    /// Frames that were not fetched by then are cancelled. Returns how many buffers the device has:
+    /// Frames that were not fetched by then are dropped. Returns how many buffers the device has:
     /// fewer than places if the pool has no more.
     ///
     /// # Errors
@@ -188,13 +188,18 @@ impl<D: Driver> Stream<D> {
     /// place, or is stopped, the buffer goes back to its pool.
     ///
     /// # Errors
-    /// The error of [`Queue::submit`]; the buffer is in its pool.
+    /// The error of [`Queue::submit`]; the buffer is in its pool. Or that of
+    /// [`Queue::ring_doorbell`]: the device was stopped, and the buffer is inside.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn give_back(&mut self, buf: CpuBuf) -> Result<()> {
         self.give(buf)?;
+        self.ring(Site::here())
+    }
+
+    fn ring(&mut self, site: Site) -> Result<()> {
         let stops = self.queue.counts.stopped;
-        let rung = self.queue.ring_unless_few(Site::here());
+        let rung = self.queue.ring_unless_few(site);
         self.running &= self.queue.counts.stopped == stops;
         Ok(rung?)
     }
@@ -264,9 +269,7 @@ impl<D: Driver> Stream<D> {
             }
         }
         // Also after an error: those before it are the device's.
-        let stops = self.queue.counts.stopped;
-        let rung = self.queue.ring_unless_few(Site::here());
-        self.running &= self.queue.counts.stopped == stops;
+        let rung = self.ring(Site::here());
         given?;
         rung?;
         Ok(self.queue.len())

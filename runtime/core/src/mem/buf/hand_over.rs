@@ -152,9 +152,11 @@ impl CpuBuf {
         direction: Direction,
     ) -> Result<DevBuf, Refused<Self>> {
         let (part, site) = (self.span().part(Part::of(range)), Site::here());
-        let prepare = |span| match self.is_clean() {
-            true => Ok(()),
-            false => prepare(self.chunk(), span, direction, port, site),
+        let prepare = |span| {
+            if self.is_clean() {
+                return Ok(());
+            }
+            prepare(self.chunk(), span, direction, port, site)
         };
         match ready(self.chunk(), part, direction, (port, addr_bits), prepare) {
             Ok((span, addr)) => {

@@ -7,6 +7,7 @@ mod cpu;
 mod dev;
 mod driver;
 mod hand_over;
+mod maintenance;
 mod operand;
 mod syncs;
 
