@@ -18,6 +18,10 @@ def owners(jobs):
     return [job.buffers[0].owner for job in jobs]
 
 
+def buffers_of(jobs):
+    return [job.buffers for job in jobs]
+
+
 def test_a_fault_in_a_ring_gives_all_jobs_back():
     rig = Rig(error_at=3)
     jobs = rig.push()
@@ -53,6 +57,34 @@ def test_a_fault_is_each_job_s_own_too():
     assert rig.queue.next() is None and rig.queue.take_back() == []
     del jobs
     rig.at_rest()
+
+
+def test_doorbell_that_fails_is_the_loop_s_error():
+    """Whether the push of a burst's last job rings it, or the loop that looks for its ends."""
+    silent = "no such doorbell"
+    for rings, before in [(rings, before) for rings in ("push", "loop") for before in (0, 2)]:
+        rig = Rig(silent_at=0)
+        other = contigo.Queue(rig.engine)
+        beside = other.push([rig.frames.take()])
+        jobs = rig.push(before)
+        jobs += [rig.queue.push([rig.frames.take()], more=True) for _ in range(3)]
+        jobs += rig.push(1) if rings == "push" else []
+        seen = []
+        refused(contigo.ContigoError, lambda: seen.extend(rig.queue), silent)
+        assert list(rig.queue) == [], "it raises once"
+        assert len(seen) <= before and buffers_of(seen) == buffers_of(jobs[: len(seen)])
+        lost = jobs[len(seen) :]
+        assert buffers_of(rig.queue.take_back()) == buffers_of(lost)
+        for job in lost:
+            assert job.buffers[0].owner == "cpu"
+            refused(contigo.ContigoError, job.wait, silent)
+        # Its own queue has the end of the job beside them, or the fault.
+        if beside.done() and "failed" in repr(beside):
+            refused(contigo.ContigoError, lambda: list(other), silent)
+        else:
+            assert buffers_of(list(other)) == buffers_of([beside])
+        del jobs, seen, lost, beside, other, job
+        rig.at_rest()
 
 
 def test_queue_reports_no_fault_of_other_jobs():

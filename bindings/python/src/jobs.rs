@@ -176,6 +176,8 @@ impl Jobs {
                 self.faults.retain(|fault| {
                     !fault.is_taken_back || taker.is_none_or(|taker| !taker.is(&fault.taker))
                 });
+                // Where the doorbell of its burst failed, all jobs have ended.
+                self.collect(&End::Cancelled, |_| ());
                 Ok(record)
             }
             Err(refused) => {
@@ -233,9 +235,11 @@ impl Jobs {
         }
     }
 
-    /// Takes the ends out of the ledger. `lost` is the end of a job that the device did not report.
+    /// Takes the ends out of the ledger. `lost` is the end of a job that the device did not report,
+    /// unless the ledger has the fault that ended it. Then its taker hears of that.
     fn collect(&mut self, lost: &End, mut each: impl FnMut(&Record)) {
         let device = self.ledger.queue().driver().name();
+        let mut faults = Vec::new();
         while let Some((flight, end)) =
             self.ledger.take_first(|flight, end| (mem::take(flight), end))
         {
@@ -249,6 +253,10 @@ impl Jobs {
                     (End::Failed(error, error.to_string()), false)
                 }
                 contigo_objects::End::Reported(completion) => (End::Done(completion), false),
+                contigo_objects::End::Fault(error) if matches!(lost, End::Cancelled) => {
+                    faults.extend(record.taker.clone().map(|taker| (taker, error)));
+                    (End::Failed(error, error.to_string()), true)
+                }
                 contigo_objects::End::Fault(_) | contigo_objects::End::Cancelled => {
                     (lost.clone(), true)
                 }
@@ -259,6 +267,9 @@ impl Jobs {
                 (true, false) => self.ended.push_back(record),
                 (false, _) => {}
             }
+        }
+        for (taker, error) in faults {
+            self.fails(taker, Some((error, error.to_string())));
         }
     }
 

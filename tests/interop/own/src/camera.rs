@@ -8,6 +8,7 @@
 //! | `short_every` | each packet of this number and its multiples is shorter |
 //! | `error_at` | the write of this packet is answered with an error: the channel fails |
 //! | `refuses_at` | the device is given this job, from 0, and its driver says that it refused it |
+//! | `silent_at` | this doorbell of a burst, from 0, is not taken |
 //! | `stuck` | 1: it does not stop before its reset line is pulled |
 //! | `fails_at` | this end, from 0, is that of a job that failed alone |
 //! | `twice_at` | this end is the one before it, told again |
@@ -50,6 +51,7 @@ pub(crate) static ROW: DriverRow = DriverRow {
         "error_at",
         "stuck",
         "refuses_at",
+        "silent_at",
         "fails_at",
         "twice_at",
         "unknown_at",
@@ -117,7 +119,9 @@ unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
         camera,
         lies,
         refuses_at: number("refuses_at")?,
+        silent_at: number("silent_at")?,
         jobs: 0,
+        doorbells: 0,
         ends: 0,
         last: None,
         held: None,
@@ -143,13 +147,26 @@ struct Lying {
     camera: AxiDmaChannel<AnyDevice>,
     lies: Lies,
     refuses_at: u32,
+    silent_at: u32,
     jobs: u32,
+    doorbells: u32,
     ends: u32,
     last: Option<Completion>,
     /// The end that comes after a lie.
     held: Option<Completion>,
     /// An interrupt's file, which is never readable.
     taken: Option<(PipeReader, PipeWriter)>,
+}
+
+impl Lying {
+    /// Counts a job that the channel has taken, and refuses the one that was asked for.
+    fn count_job(&mut self) -> Result<()> {
+        let this = self.jobs;
+        self.jobs += 1;
+        let what = "it was asked to refuse this job";
+        let refusal = Error::Fault { device: "camera", status: this, what };
+        if this == self.refuses_at { Err(refusal) } else { Ok(()) }
+    }
 }
 
 // SAFETY: the channel belongs to the camera, and every method is its own. Only `poll` may lie about
@@ -170,14 +187,21 @@ unsafe impl Driver for Lying {
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.camera.submit(slot, operands, args)? };
-        let this = self.jobs;
-        self.jobs += 1;
-        let refusal = Error::Fault {
-            device: "camera",
-            status: this,
-            what: "it was asked to refuse this job",
-        };
-        if this == self.refuses_at { Err(refusal) } else { Ok(()) }
+        self.count_job()
+    }
+
+    unsafe fn submit_more(&mut self, slot: usize, given: &[DevSlice], args: &[u32]) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.camera.submit_more(slot, given, args)? };
+        self.count_job()
+    }
+
+    fn doorbell(&mut self) -> Result<()> {
+        let this = self.doorbells;
+        self.doorbells += 1;
+        let what = "it was asked to take no such doorbell";
+        let silence = Error::Fault { device: "camera", status: this, what };
+        if this == self.silent_at { Err(silence) } else { self.camera.doorbell() }
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
