@@ -21,6 +21,7 @@ import kernels
 import loaded
 import memory
 import overlays
+import simulations
 import wheels
 from common import Skipped, by_own_build, tests_of
 
@@ -37,7 +38,7 @@ def own_build(name, output, *runs):
     return test
 
 
-MODULES = [memory, handovers, door, jobs, cores, in_flight, kernels, overlays, loaded, forked, frameworks, counted, documents, wheels]
+MODULES = [memory, handovers, door, jobs, cores, in_flight, kernels, simulations, overlays, loaded, forked, frameworks, counted, documents, wheels]
 TESTS = [
     *(test for module in MODULES for test in tests_of(vars(module))),
     own_build("a_channel_that_fails_loses_nothing", " channels\n", ["channels.py"]),

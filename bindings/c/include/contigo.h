@@ -584,6 +584,35 @@ typedef struct {
     uint32_t allow_wrong_accesses;
 } contigo_sim_options;
 
+/// One operand of a simulated kernel's job: the bytes that the kernel may access.
+typedef struct {
+    /// A copy of them; of an operand that the kernel only writes, as they were before. Those that
+    /// the kernel writes go back when the function returns; any others must stay as they are.
+    uint8_t *bytes;
+    /// How many: by the map's rule; without one, as many as the job was given.
+    size_t len_bytes;
+    /// CONTIGO_READS, CONTIGO_WRITES, or both: what the kernel does with them.
+    contigo_use use;
+} contigo_kernel_bytes;
+
+/// One job of a simulated kernel, for the function that computes it, and until it returns.
+typedef struct {
+    /// The kernel's scalars, in the map's order; a float's bits are its value.
+    const uint64_t *scalars;
+    /// The kernel's operands, in the map's order.
+    const contigo_kernel_bytes *operands;
+    /// How many scalars.
+    uint32_t scalar_count;
+    /// How many operands.
+    uint32_t operand_count;
+    /// The function puts the words of the kernel's results here; they are 0 before.
+    uint32_t results[4];
+} contigo_kernel_job;
+
+/// Computes a job of a simulated kernel. 0: done. Any other number fails the job with
+/// CONTIGO_E_NOT_COMPUTED.
+typedef int32_t (*contigo_kernel_function)(void *context, contigo_kernel_job *job);
+
 /// The tensor as which a buffer is lent. Its elements follow each other in C's order.
 typedef struct {
     /// sizeof(contigo_tensor_options).
@@ -935,6 +964,10 @@ typedef struct {
 /// The simulated device touched bytes that were not handed over to it, or no memory at all,
 /// while the job was in flight. It was stopped, and the buffers are back.
 #define CONTIGO_E_WRONG_ACCESS -167
+
+/// The function that computes a simulated kernel's jobs failed, or left its operands, while the
+/// job was in flight. The kernel was stopped, and the buffers are back.
+#define CONTIGO_E_NOT_COMPUTED -173
 
 /// The device tells of a job that it does not have, or of one twice. It was stopped, and the
 /// buffers are back.
@@ -1669,6 +1702,23 @@ contigo_status contigo_sim_port(contigo_sim sim, uint32_t coherent, contigo_port
 /// The caller promises:
 /// driver is NUL-terminated; device is writable.
 contigo_status contigo_sim_device(contigo_sim sim, const char *driver, contigo_device *device);
+
+/// Puts a kernel on a simulated board: function computes its jobs, with context, and the driver
+/// ap_ctrl drives it by the same map. With a sim of 0 it has a board of its own. Close it with
+/// contigo_device_close. kernel may be closed at once.
+///
+/// A job whose function returns another number than 0, or alters bytes that the kernel only reads,
+/// fails with CONTIGO_E_NOT_COMPUTED.
+///
+/// The caller promises:
+/// function may be called with context in any thread that uses the device or another one of its
+/// board, until contigo_device_close has returned for it. It stays inside the operands, and calls
+/// no function of this library. device is writable.
+contigo_status contigo_kernel_simulate(contigo_kernel kernel,
+                                       contigo_sim sim,
+                                       contigo_kernel_function function,
+                                       void *context,
+                                       contigo_device *device);
 
 /// Lends the buffer to a framework. tensor gets a DLManagedTensorVersioned *, or a
 /// DLManagedTensor * where options->legacy is 1. The tensor is for one consumer, which calls

@@ -26,9 +26,10 @@ const EXAMPLES: [(&str, &str); 7] = [
     ("examples/jetson", "no GPU here: CONTIGO_E_NO_LIBRARY: libcuda.so.1 cannot be loaded: "),
 ];
 /// Programs that documents quote.
-const QUOTED: [(&str, &str); 4] = [
+const QUOTED: [(&str, &str); 5] = [
     ("../../docs/examples/accelerator", "accelerator: 0 wrong"),
     ("../../docs/examples/camera", "camera: 2000 frames, 0 lost, 2000 bright, 0 bytes copied"),
+    ("../../docs/examples/fir", "fir: 392, 0 wrong"),
     ("../../docs/examples/first", "first: 1000 bytes are right"),
     ("../../docs/examples/jobs", "jobs: 0 wrong"),
 ];
@@ -138,6 +139,9 @@ fn run(more: &[&str], tools: &[&[&str]]) {
     // This is found before any driver that is installed.
     fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
     copier(folder.path());
+    // The header that `fir.c` opens.
+    let header = Path::new(CRATE).join("../../docs/examples/xfir_hw.h");
+    fs::copy(header, folder.path().join("xfir_hw.h")).unwrap();
     for (n, (example, expected)) in EXAMPLES.into_iter().chain(QUOTED).enumerate() {
         let program =
             compile(folder.path(), example, more).unwrap_or_else(|why| panic!("{example}: {why}"));

@@ -11,6 +11,7 @@ use crate::names;
 use crate::opening::{GateIn, Opening, as_it_is, held, inside, stop_step, word};
 use crate::region::Region;
 use crate::shared::{Shared, limit, seconds};
+use crate::simulation::{Computed, Simulation};
 use contigo::hw::poll_until;
 use contigo::job::{Parts, Settings, StopProgram};
 use contigo::linux::same_process;
@@ -41,6 +42,8 @@ pub(crate) struct Device {
     how: Attach,
     port: Option<Wiring>,
     opening: Closable<Opening>,
+    /// What computes the jobs of a simulated kernel.
+    computed: Option<Arc<Computed>>,
     /// Present once a register was used, and while no driver has them.
     registers: ProcessLocal<Shared<Option<AnyDevice>>>,
 }
@@ -77,17 +80,30 @@ impl Device {
 #[pymethods]
 impl Device {
     #[new]
-    #[pyo3(signature = (name, *, port=None, window=0, interrupt=false))]
-    fn new(name: &str, port: Option<Wiring>, window: u8, interrupt: bool) -> PyResult<Self> {
+    #[pyo3(signature = (name, *, port=None, window=0, interrupt=false, _simulation=None))]
+    fn new(
+        name: &str,
+        port: Option<Wiring>,
+        window: u8,
+        interrupt: bool,
+        _simulation: Option<&Simulation>,
+    ) -> PyResult<Self> {
         same_process().map_err(raised)?;
         let name = names::device(name)?;
         let how = Attach { window, interrupt };
-        let opening = Opening::of(&name)?;
+        let (opening, computed) = match _simulation {
+            None => (Opening::of(&name)?, None),
+            Some(simulation) => {
+                let (device, computed) = simulation.open()?;
+                (Opening::new(device), Some(computed))
+            }
+        };
         let registers = Shared::stalling(None, opening.device.dev_node().is_some());
         Ok(Self {
             opening: Closable::new(Arc::new(opening), "device"),
             how,
             port,
+            computed,
             registers: ProcessLocal::new(registers),
             name,
         })
@@ -179,7 +195,7 @@ impl Device {
         let enable = || py.detach(|| unsafe { opened.enable_bus_master() }).map_err(raised);
         let program = driver.stop_program();
         let Some(dev_node) = opened.dev_node() else {
-            let engine = py.detach(|| Engine::new(row.name, driver))?;
+            let engine = py.detach(|| Engine::new(row.name, driver, self.computed.clone()))?;
             enable()?;
             return Ok(engine);
         };
@@ -188,7 +204,7 @@ impl Device {
         unsafe { opening.arm(py, dev_node, &program, self.how.window.into(), true)? };
         // The kernel may run the program here, which shuts a gate; the engine opens it.
         enable()?;
-        Ok(py.detach(|| Engine::new(row.name, driver))?)
+        Ok(py.detach(|| Engine::new(row.name, driver, None))?)
     }
 
     /// The kernel called `entry` of a GPU: contigo/device.py has its documentation.
@@ -203,7 +219,7 @@ impl Device {
         let gpu = self.opening.get()?;
         // SAFETY: the program promises it, where that documentation asks for it.
         let driver = unsafe { function::driver(py, &gpu, image, entry, &parameters, &sizes)? };
-        Ok(py.detach(|| Engine::new(entry.to_owned(), driver))?)
+        Ok(py.detach(|| Engine::new(entry.to_owned(), driver, None))?)
     }
 
     /// The register at `offset`, a multiple of 4 in bytes. The first use takes the device as a

@@ -8,6 +8,7 @@ use crate::lock::Plain;
 use crate::memory::word;
 use crate::record::Taker;
 use crate::shared::{limit, seconds};
+use crate::simulation::Computed;
 use contigo::job::AnyDriver;
 use contigo_objects::JOBS;
 use pyo3::prelude::*;
@@ -186,8 +187,9 @@ impl Engine {
     pub(crate) fn new(
         name: impl Into<Cow<'static, str>>,
         driver: AnyDriver,
+        computed: Option<Arc<Computed>>,
     ) -> Result<Self, Refusal> {
-        let core = Core::new(driver)?;
+        let core = Core::new(driver, computed)?;
         let own = Ends::new(&core);
         Ok(Self { core, name: name.into(), own })
     }

@@ -7,6 +7,7 @@ use crate::local::ProcessLocal;
 use crate::lock::{Kept, Plain};
 use crate::record::{End, Record, Taker};
 use crate::shared::{Shared, limit, seconds};
+use crate::simulation::Computed;
 use contigo::job::AnyDriver;
 use contigo::{Completion, Direction, OperandSpec};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -26,10 +27,14 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(driver: AnyDriver) -> Result<Arc<Self>, Refusal> {
-        let jobs = Jobs::new(driver).map_err(raised)?;
+    pub(crate) fn new(
+        driver: AnyDriver,
+        computed: Option<Arc<Computed>>,
+    ) -> Result<Arc<Self>, Refusal> {
+        let jobs = Jobs::new(driver, computed.clone()).map_err(raised)?;
         let (specs, depth) = (jobs.specs(), jobs.depth());
-        Ok(Arc::new(Self { jobs: ProcessLocal::new(Shared::new(Some(jobs))), specs, depth }))
+        let jobs = ProcessLocal::new(Shared::new(Some(jobs)).computed(computed));
+        Ok(Arc::new(Self { jobs, specs, depth }))
     }
 
     /// The jobs: `ForkedError` in a child.

@@ -4,8 +4,9 @@ use crate::buffer::Buffer;
 use crate::error::{Refusal, of_class, raised, raised_as, refused};
 use crate::lock::Kept;
 use crate::record::{End, Flight, Record, Taker};
+use crate::simulation::Computed;
 use contigo::job::{AnyDriver, Descriptors, MAX_OPERANDS, QueueCounts};
-use contigo::{Completion, Direction, Driver, Error, OperandSpec, Queue};
+use contigo::{Completion, Direction, Driver, Error, JobError, OperandSpec, Queue};
 use contigo_objects::{JOBS, Ledger, Operands};
 use std::collections::VecDeque;
 use std::mem;
@@ -25,6 +26,8 @@ pub(crate) struct Jobs {
     /// Those in flight: as many as the driver takes at once, so that none waits in its queue. An
     /// end is taken out of it at once, and kept here.
     ledger: Box<Ledger<Flight>>,
+    /// What computes the jobs of a simulated kernel.
+    computed: Option<Arc<Computed>>,
     /// How many jobs there were.
     pushed: u64,
     /// Queued ones that ended, until their takers ask.
@@ -48,10 +51,11 @@ struct Fault {
 }
 
 impl Jobs {
-    pub(crate) fn new(driver: AnyDriver) -> contigo::Result<Self> {
+    pub(crate) fn new(driver: AnyDriver, computed: Option<Arc<Computed>>) -> contigo::Result<Self> {
         let depth = driver.depth().clamp(1, JOBS);
         let ledger = Ledger::boxed(Queue::new(driver, depth)?);
-        Ok(Self { ledger, pushed: 0, ended: VecDeque::new(), left: Vec::new(), faults: Vec::new() })
+        let (ended, left, faults) = (VecDeque::new(), Vec::new(), Vec::new());
+        Ok(Self { ledger, computed, pushed: 0, ended, left, faults })
     }
 
     pub(crate) fn specs(&self) -> Vec<OperandSpec> {
@@ -209,7 +213,7 @@ impl Jobs {
                 Ok(ended)
             }
             Err(failed) => {
-                let (text, mut takers) = (failed.to_string(), Vec::new());
+                let (text, mut takers) = (self.text(&failed), Vec::new());
                 self.collect(&End::Failed(failed.cause, text.clone()), |record| {
                     takers.extend(record.taker.clone())
                 });
@@ -226,6 +230,19 @@ impl Jobs {
         }
     }
 
+    /// The text of `failed`, with what the function of a simulated kernel raised.
+    fn text(&self, failed: &JobError<()>) -> String {
+        let raised = match failed.cause {
+            Error::NotComputed { .. } => self.computed.as_ref().and_then(|from| from.failure()),
+            _ => None,
+        };
+        raised.unwrap_or_else(|| failed.to_string())
+    }
+
+    fn name(&self) -> &'static str {
+        self.ledger.queue().driver().name()
+    }
+
     /// Looks for the jobs that ended before the device would not stop.
     fn look_behind(&mut self) {
         for _ in 0..JOBS {
@@ -238,7 +255,7 @@ impl Jobs {
     /// Takes the ends out of the ledger. `lost` is the end of a job that the device did not report,
     /// unless the ledger has the fault that ended it. Then its taker hears of that.
     fn collect(&mut self, lost: &End, mut each: impl FnMut(&Record)) {
-        let device = self.ledger.queue().driver().name();
+        let device = self.name();
         let mut faults = Vec::new();
         while let Some((flight, end)) =
             self.ledger.take_first(|flight, end| (mem::take(flight), end))

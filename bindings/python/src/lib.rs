@@ -13,6 +13,7 @@
 //!        │     tensor.rs: DLPack, both ways
 //!        ▼
 //!   inner.rs: who has its bytes ──► memory.rs: the region's part, and how a device reaches it
+//!   simulation.rs: a simulated kernel that a function of Python's computes
 //!   lock.rs: every lock, and what may be done under one; shared.rs: how threads wait
 //!   local.rs: what a child of fork does not get; error.rs: refusals, and their exceptions
 //! ```
@@ -43,6 +44,7 @@ mod opening;
 mod record;
 mod region;
 mod shared;
+mod simulation;
 mod tensor;
 
 use pyo3::exceptions::PyRuntimeWarning;
@@ -76,6 +78,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<engine::Ends>()?;
     module.add_class::<job::Job>()?;
     module.add_class::<job::Done>()?;
+    module.add_class::<simulation::Simulation>()?;
     module.add_function(wrap_pyfunction!(design::_design, module)?)?;
     module.add_function(wrap_pyfunction!(design::_fabric, module)?)?;
     module.add_function(wrap_pyfunction!(design::_kernel_map, module)?)?;

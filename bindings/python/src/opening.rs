@@ -39,11 +39,12 @@ impl Opening {
         let opened = name.open().map_err(|error| {
             raised_as(error, format!("{name}: {}", Inventory::here().device_error(name, error)))
         })?;
-        Ok(Self {
-            device: opened,
-            modules: Lock::new(Vec::new()),
-            drivers_stop: AtomicBool::new(false),
-        })
+        Ok(Self::new(opened))
+    }
+
+    pub(crate) fn new(device: OpenDevice) -> Self {
+        let (modules, drivers_stop) = (Lock::new(Vec::new()), AtomicBool::new(false));
+        Self { device, modules, drivers_stop }
     }
 
     /// The code of `image`, which `load` loads where the device has not got it yet.

@@ -2,8 +2,10 @@
 
 use crate::error::{Refusal, raised};
 use crate::lock::{Lock, Plain};
+use crate::simulation::Computed;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,6 +23,8 @@ pub(crate) struct Shared<T> {
     wanted: AtomicUsize,
     /// The kernel may block its users for milliseconds, so none of them keeps Python's own lock.
     may_stall: bool,
+    /// A simulated device's function: its time does not count.
+    computed: Option<Arc<Computed>>,
 }
 
 impl<T: Send> Shared<T> {
@@ -31,7 +35,12 @@ impl<T: Send> Shared<T> {
     /// The same of a value that the kernel may hold a thread for: registers, while it resets the
     /// device.
     pub(crate) const fn stalling(value: T, may_stall: bool) -> Self {
-        Self { value: Lock::new(value), wanted: AtomicUsize::new(0), may_stall }
+        Self { value: Lock::new(value), wanted: AtomicUsize::new(0), may_stall, computed: None }
+    }
+
+    /// The same of a simulated device that a function computes.
+    pub(crate) fn computed(self, computed: Option<Arc<Computed>>) -> Self {
+        Self { computed, ..self }
     }
 
     fn waits<R: Plain>(&self, act: impl FnOnce(&mut T) -> R + Send) -> R {
@@ -67,7 +76,8 @@ impl<T: Send> Shared<T> {
     }
 
     /// Looks until `look` finds something, for `timeout` at most; `None` when that is over. A
-    /// simulated device's own time counts too, where it goes faster than the clock.
+    /// simulated device's own time counts too, where it goes faster than the clock, and the time of
+    /// its function does not.
     ///
     /// # Errors
     /// Those of `look`, or of Python's signals: KeyboardInterrupt.
@@ -81,8 +91,12 @@ impl<T: Send> Shared<T> {
         if found.is_some() || timeout.is_zero() {
             return Ok(found);
         }
-        let (begun, mut waited) = (Instant::now(), Duration::ZERO);
+        let (mut begun, mut waited) = (Instant::now(), Duration::ZERO);
         loop {
+            if self.computed.as_ref().is_some_and(|computed| computed.is_busy()) {
+                py.detach(|| thread::sleep(GIVES_WAY));
+                (begun, waited) = (Instant::now(), Duration::ZERO);
+            }
             let left = timeout.saturating_sub(waited.max(begun.elapsed()));
             let slice = left.min(SLICE);
             let found = py.detach(|| {

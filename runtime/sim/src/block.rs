@@ -151,6 +151,16 @@ impl SimBlock {
             || self.marks_of(range).iter().any(|&mark| Mark(mark).allows(port, false))
     }
 
+    /// How many bytes from `at` on a device behind port number `port` may read, or write; all of
+    /// them where no holder is recorded.
+    pub(super) fn held_bytes(&self, at: usize, port: Option<usize>, writes: bool) -> usize {
+        let range = at.min(self.len_bytes)..self.len_bytes;
+        if self.marks.is_none() {
+            return range.len();
+        }
+        self.marks_of(range).iter().take_while(|&&mark| Mark(mark).allows(port, writes)).count()
+    }
+
     /// The marks of `range`, which lies inside the block. Empty where no holder is recorded: then
     /// every access is allowed. The board's lock is held.
     fn marks_of(&self, range: Range<usize>) -> &[u8] {

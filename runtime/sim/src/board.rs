@@ -147,7 +147,11 @@ impl SimBoard {
         }
         let of_it = |astray: &&Astray| device.is_none_or(|device| astray.device == device);
         Ok(state.astray.iter().filter(of_it).fold(state.others, |sum, Astray { count, .. }| {
-            WrongAccesses { unowned: sum.unowned + count.unowned, stray: sum.stray + count.stray }
+            WrongAccesses {
+                unowned: sum.unowned + count.unowned,
+                stray: sum.stray + count.stray,
+                uncomputed: sum.uncomputed + count.uncomputed,
+            }
         }))
     }
 

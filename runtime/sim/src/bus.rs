@@ -164,6 +164,24 @@ impl SimBus<'_> {
         }
     }
 
+    /// How many bytes from `addr` on were handed over to this master, to be read, or to be written
+    /// if `writes`. Over a [`SimMemory`], which does not record that, 0.
+    #[must_use]
+    pub fn handed_over_bytes(&self, addr: DevAddr, writes: bool) -> usize {
+        match &self.world {
+            World::Board { state, master } => state.held_bytes(*master, addr, writes),
+            World::Other { .. } => 0,
+        }
+    }
+
+    /// Records that the model did not compute a job: its driver's job fails
+    /// ([`Error::NotComputed`](contigo_core::Error::NotComputed)).
+    pub(crate) fn did_not_compute(&mut self) {
+        if let World::Board { state, master } = &mut self.world {
+            state.did_not_compute(*master);
+        }
+    }
+
     /// Writes memory as this master does.
     ///
     /// # Errors

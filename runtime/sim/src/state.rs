@@ -210,7 +210,7 @@ impl BoardState {
     fn look_who_holds(&mut self, held: bool, master: Master<'_>) {
         if !held {
             self.counts.unowned_accesses += 1;
-            self.astray(master.device, WrongAccesses { unowned: 1, stray: 0 });
+            self.astray(master.device, WrongAccesses { unowned: 1, ..WrongAccesses::default() });
         }
     }
 
@@ -223,15 +223,26 @@ impl BoardState {
     ) -> Result<(SimBlock, usize), BusError> {
         self.find(master.port, addr, len).ok_or_else(|| {
             self.counts.stray_accesses += 1;
-            self.astray(master.device, WrongAccesses { unowned: 0, stray: 1 });
+            self.astray(master.device, WrongAccesses { stray: 1, ..WrongAccesses::default() });
             BusError { addr }
         })
     }
 
-    /// Records that a device touched what was not handed over to it; the job layer asks at job end.
+    /// How many bytes from `addr` on `master` may read, or write.
+    pub(super) fn held_bytes(&self, master: Master<'_>, addr: DevAddr, writes: bool) -> usize {
+        let found = self.find(master.port, addr, 1);
+        found.map_or(0, |(block, at)| block.held_bytes(at, self.number(master.port), writes))
+    }
+
+    /// Records that the function of a simulated kernel did not compute a job.
+    pub(super) fn did_not_compute(&mut self, master: Master<'_>) {
+        self.astray(master.device, WrongAccesses { uncomputed: 1, ..WrongAccesses::default() });
+    }
+
+    /// Records what a device did wrongly; the job layer asks at a job's end.
     #[cold]
-    fn astray(&mut self, device: u32, WrongAccesses { unowned, stray }: WrongAccesses) {
-        if self.allows_wrong {
+    fn astray(&mut self, device: u32, wrong: WrongAccesses) {
+        if self.allows_wrong && wrong.uncomputed == 0 {
             return;
         }
         let known = self.astray.iter().position(|astray| astray.device == device);
@@ -243,8 +254,9 @@ impl BoardState {
             Some(astray) => &mut astray.count,
             None => &mut self.others,
         };
-        count.unowned += unowned;
-        count.stray += stray;
+        count.unowned += wrong.unowned;
+        count.stray += wrong.stray;
+        count.uncomputed += wrong.uncomputed;
     }
 
     fn find(&self, port: &Port, addr: DevAddr, len: usize) -> Option<(SimBlock, usize)> {

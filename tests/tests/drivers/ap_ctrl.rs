@@ -4,6 +4,7 @@
 
 mod chain;
 mod files;
+mod function;
 mod gate;
 mod gated;
 mod maps;
@@ -14,8 +15,7 @@ use crate::regs::ap_ctrl as regs;
 use contigo::OperandSpec;
 use contigo::design::kernel::{KernelMap, Protocol};
 use contigo::drivers::ap_ctrl::ApCtrl;
-use contigo::sim::BusError;
-use contigo::sim::ap_ctrl::{ApCtrlModel, KernelCall, KernelFn};
+use contigo::sim::ap_ctrl::{ApCtrlModel, KernelCall, KernelError, KernelFn};
 
 /// `long scale(const int *from, int *to, int m, int n, long factor)`: `m` rows of `n`, times
 /// `factor`.

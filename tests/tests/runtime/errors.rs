@@ -57,6 +57,7 @@ const EXAMPLES: &[Error] = &[
     Error::HasDriver,
     Error::WillNotStop { device: "gemm8", status: 0x80, waited_us: 10_000 },
     Error::WrongAccess { device: "filler", unowned: 77, stray: 78 },
+    Error::NotComputed { device: "fir", jobs: 79 },
     Error::Contended { tries: 77 },
     Error::Tensor { rule: TensorRule::Size, found: 4100, need: 4096 },
     Error::TensorOut,

@@ -18,7 +18,15 @@ mod board;
 #[allow(unused, clippy::all, clippy::indexing_slicing, unsafe_code, reason = "quoted by pages")]
 #[path = "../../../docs/examples/camera.rs"]
 mod camera;
-// A program of its own, whose `main` is called here.
+// Programs of their own, whose `main` is called here.
+#[allow(clippy::all, clippy::indexing_slicing, unsafe_code, reason = "quoted by pages")]
+mod fir {
+    include!("../../../docs/examples/fir.rs");
+
+    pub(crate) fn run() -> contigo::Result<()> {
+        main()
+    }
+}
 #[allow(clippy::all, unsafe_code, reason = "quoted by pages")]
 mod first {
     include!("../../../docs/examples/first.rs");
@@ -46,6 +54,7 @@ mod memories;
 
 #[test]
 fn the_programs_run() -> contigo::Result<()> {
+    fir::run()?;
     first::run()?;
     memories::run()?;
     jobs::run()?;

@@ -15,6 +15,7 @@ mod raw;
 mod region;
 mod registers;
 mod sim;
+mod simulate;
 mod tensor;
 
 pub use buf::*;
@@ -30,6 +31,7 @@ pub use port::*;
 pub use region::*;
 pub use registers::*;
 pub use sim::*;
+pub use simulate::*;
 pub use tensor::*;
 
 pub use contigo_objects::driver::{

@@ -8,7 +8,7 @@ use super::{SIMS, gpu, port_of};
 use crate::fault::Fault;
 use crate::handles::CONTIGO_MAX_DEVICES;
 use contigo::names::{AnyDevice, Attach, DeviceName, OpenDevice};
-use contigo::sim::SimBoard;
+use contigo::sim::{AnyModel, SimBoard};
 use contigo_objects::{Kind, Lease, Table};
 use core::ops::Deref;
 
@@ -53,6 +53,18 @@ pub(crate) fn on_board(sim: u64, driver: &str) -> Result<u64, Fault> {
     let sim = SIMS.lease(sim)?;
     let device = OpenDevice::on_board(&sim, driver)?;
     Ok(claimed.put(Opened { device, _sim: Some(sim) }))
+}
+
+/// Puts the program's own model on `board`; `sim`: the board is the program's, too.
+pub(crate) fn simulated(
+    board: &SimBoard,
+    sim: Option<Lease<SimBoard>>,
+    name: &str,
+    model: AnyModel,
+) -> Result<u64, Fault> {
+    let claimed = DEVICES.claim()?;
+    let device = OpenDevice::of_model(board, name, model)?;
+    Ok(claimed.put(Opened { device, _sim: sim }))
 }
 
 /// Opens the device that `name` names.

@@ -115,6 +115,9 @@ pub const CONTIGO_E_BAD_COMPLETION: contigo_status = -155;
 /// The simulated device touched bytes that were not handed over to it, or no memory at all,
 /// while the job was in flight. It was stopped, and the buffers are back.
 pub const CONTIGO_E_WRONG_ACCESS: contigo_status = -167;
+/// The function that computes a simulated kernel's jobs failed, or left its operands, while the
+/// job was in flight. The kernel was stopped, and the buffers are back.
+pub const CONTIGO_E_NOT_COMPUTED: contigo_status = -173;
 /// The device tells of a job that it does not have, or of one twice. It was stopped, and the
 /// buffers are back.
 pub const CONTIGO_E_NO_SUCH_JOB: contigo_status = -163;

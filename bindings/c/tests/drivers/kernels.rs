@@ -308,3 +308,56 @@ fn bad_map_is_refused_with_its_line() {
     board.close();
     refused(unsafe { contigo_kernel_open(ptr::null(), 1, &mut 0) }, CONTIGO_E_NULL, "map");
 }
+
+/// Doubles what its context says; `n` chooses what goes wrong.
+unsafe extern "C" fn doubles(context: *mut c_void, job: *mut contigo_kernel_job) -> i32 {
+    let job = unsafe { &mut *job };
+    assert_eq!((job.operand_count, job.scalar_count), (2, 1));
+    let operand = |index| unsafe { *job.operands.add(index) };
+    let (from, to, n) = (operand(0), operand(1), unsafe { *job.scalars });
+    assert_eq!((from.r#use, to.r#use), (CONTIGO_READS, CONTIGO_WRITES));
+    assert_eq!([from.len_bytes, to.len_bytes].map(|len| len as u64), [n; 2]);
+    let by = unsafe { *context.cast::<u8>() };
+    for at in 0..from.len_bytes {
+        unsafe { *to.bytes.add(at) = by * *from.bytes.add(at) };
+    }
+    if n == 63 {
+        unsafe { *from.bytes = 77 };
+    }
+    job.results[0] = 5;
+    if n == 62 { -1 } else { 0 }
+}
+
+#[test]
+fn function_of_c_computes_a_simulated_kernel() {
+    let board = Board::new();
+    let kernel = answer(|kernel| unsafe { contigo_kernel_open(MAP.as_ptr(), MAP.len(), kernel) });
+    let mut by = 2_u8;
+    let context = (&raw mut by).cast::<c_void>();
+    let simulate = |sim, function, device: &mut contigo_device| unsafe {
+        contigo_kernel_simulate(kernel, sim, function, context, device)
+    };
+    refused(simulate(board.sim, None, &mut 0), CONTIGO_E_NULL, "function");
+    refused(simulate(77, Some(doubles), &mut 0), CONTIGO_E_HANDLE, "simulated board");
+    let mut device = 0;
+    ok(simulate(board.sim, Some(doubles), &mut device));
+    ok(contigo_kernel_close(kernel));
+    let options = engine_options(c"ap_ctrl", device, board.port, 0);
+    let engine =
+        open_engine(&contigo_engine_options { map: MAP.as_ptr(), map_bytes: MAP.len(), ..options });
+    let operands = board.operands();
+    for n in [64, 63, 62, 61] {
+        fill(operands[0].buf, 3);
+        let job = start_job(engine, &operands, &[n]);
+        if n == 63 || n == 62 {
+            refused(wait(job, 20_000), CONTIGO_E_NOT_COMPUTED, "did not compute 1 of its jobs");
+            continue;
+        }
+        ok(wait(job, 20_000));
+        assert_eq!(bytes(operands[1].buf)[..n as usize], vec![6; n as usize]);
+    }
+    release_all(&operands);
+    ok(contigo_engine_close(engine));
+    ok(contigo_device_close(device));
+    board.close();
+}

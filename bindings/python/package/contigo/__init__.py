@@ -32,6 +32,7 @@ from .device import MMIO, Device, Registers
 from .kernel import Function, Kernel, KernelMap
 from .overlay import Overlay
 from .queues import Queue
+from .simulation import simulate
 from .streams import Stream
 
 TYPE_CHECKING = False
@@ -46,7 +47,7 @@ __all__ = [
     "Engine", "ForkedError", "Function", "Handover", "Imported", "Job", "Kernel", "KernelMap",
     "MMIO", "NotFoundError", "Operand", "Overlay", "Pool", "Queue", "Region", "Registers", "Stream",
     "UnsupportedError", "View", "__version__", "allocate", "doctor", "inventory", "load_driver",
-    "open_device", "open_memory",
+    "open_device", "open_memory", "simulate",
 ]
 
 open_device = Device

@@ -8,7 +8,9 @@ from . import _contigo
 from ._contigo import _seconds
 from .device import Device
 from .errors import ArgumentError, NotFoundError, TimeoutError, UnsupportedError
+from .kernel import KernelMap
 from .queues import _asleep, _readable
+from .simulation import simulate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -221,6 +223,18 @@ class Hls(Core):
         self._how = how
         return self
 
+    def behaves(self, function, **how):
+        """Simulates the kernel by `function`, with `dtypes` and so on of `contigo.simulate`.
+
+        Of an overlay that is simulated, and behind `describe`.
+        """
+        if self.overlay._simulated is None:
+            raise UnsupportedError(f"{self.name} is a real core: Overlay(…, simulated=True) has one that a function computes")
+        self.close()
+        map = KernelMap(self.overlay._source, instance=self.facts["name"], **self._how)
+        self._device, self._region = simulate(map, function, seed=self.overlay._simulated, **how), None
+        return self
+
     @property
     def arguments(self):
         """The names of the arguments, in C's order."""
@@ -236,7 +250,10 @@ class Hls(Core):
                 given = zip(self.arguments, args)
                 how["pointers"] = [name for name, value in given if halves[name] == 1 and not isinstance(value, (int, float))]
             self._wired()
-            self._kernel = self.device.kernel(self.overlay._source, instance=self.facts["name"], **how)
+            if self.device.map is None:
+                self._kernel = self.device.kernel(self.overlay._source, instance=self.facts["name"], **how)
+            else:
+                self._kernel = self.device.kernel()
         return self._kernel
 
     def _model(self):

@@ -77,8 +77,8 @@ class Device(_contigo.Device):
 and `device["CTRL"]` or `device[0x10]`, read and write them.
 """
 
-    def __new__(cls, name, *, port=None, window=0, interrupt=False, registers=None):
-        return super().__new__(cls, name, port=port, window=window, interrupt=interrupt)
+    def __new__(cls, name, *, port=None, window=0, interrupt=False, registers=None, _simulation=None):
+        return super().__new__(cls, name, port=port, window=window, interrupt=interrupt, _simulation=_simulation)
 
     def __init__(
         self,
@@ -88,8 +88,11 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
         window: int = 0,
         interrupt: bool = False,
         registers: Mapping[str, int | tuple[int, int]] | None = None,
+        _simulation: Any = None,
     ) -> None:
         self.registers = Registers(self, registers or {})
+        #: Of a kernel that a function computes (`contigo.simulate`): its map.
+        self.map: KernelMap | None = None
         #: The engine of its last kernel, where that is still there.
         self._last = lambda: None
 
@@ -119,7 +122,7 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
 
     def kernel(
         self,
-        source: KernelMap | Path | bytes,
+        source: KernelMap | Path | bytes | None = None,
         *,
         instance: str = "",
         directions: Mapping[str, Direction] | None = None,
@@ -134,7 +137,8 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
     ) -> Kernel:
         """The HLS kernel that this device is, called like a function: `kernel(a, b, out, n=1024)`.
 
-        `source` and what the file does not say are a `KernelMap`'s, or one of these. `timeout` is
+        `source` and what the file does not say are a `KernelMap`'s, or one of these; a device of
+        `contigo.simulate` needs none. `timeout` is
         for one call, in seconds. After that the kernel is stopped. It cannot be aborted, so that
         the end of its job is waited for, half a second at most, or `stop_us=` microseconds. The
         longest job of the kernel belongs there. A kernel that has not ended then keeps its buffers.
@@ -146,6 +150,9 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
         The program promises that the map is this kernel's, and that the kernel stays inside the
         buffers that it is given. No register can prove that.
         """
+        source = self.map if source is None else source
+        if source is None:
+            raise TypeError(f"{self.name}: a kernel is described by the file that its tool wrote: kernel(\"xfir_hw.h\")")
         map, more = source, {"instance": instance, "directions": directions, "lengths": lengths}
         more.update(pointers=pointers, scalars=scalars, floats=floats, signed=signed)
         if not isinstance(source, KernelMap):

@@ -98,11 +98,21 @@ impl OpenDevice {
     /// # Errors
     /// [`Error::NotFound`]: no driver of that name has a model. [`Error::BadName`].
     pub fn on_board(board: &contigo_sim::SimBoard, driver: &str) -> Result<Self, Error> {
-        let model = contigo_sim::named(driver)?;
-        let long = Error::BadName { len_bytes: driver.len(), max_bytes: Text::MAX_BYTES };
-        let name = Text::join(&["sim:", driver]).ok_or(long)?;
-        let opened = Opened::Simulated(board.clone(), Some(model));
-        Self::new(&name.as_str().parse()?, opened)
+        Self::of_model(board, driver, contigo_sim::named(driver)?)
+    }
+
+    /// `model` on the program's own board, by the name `sim:NAME`: a core of the program's own.
+    ///
+    /// # Errors
+    /// [`Error::BadName`].
+    pub fn of_model(
+        board: &contigo_sim::SimBoard,
+        name: &str,
+        model: contigo_sim::AnyModel,
+    ) -> Result<Self, Error> {
+        let long = Error::BadName { len_bytes: name.len(), max_bytes: Text::MAX_BYTES };
+        let name = Text::join(&["sim:", name]).ok_or(long)?;
+        Self::new(&name.as_str().parse()?, Opened::Simulated(board.clone(), Some(model)))
     }
 }
 

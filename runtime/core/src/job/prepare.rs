@@ -116,8 +116,11 @@ pub(super) fn ended(
     let now = wrong_accesses(driver, operands)?;
     let wrong = now.since((*before)?);
     if !wrong.is_none() {
-        let WrongAccesses { unowned, stray } = wrong;
-        return Err(Error::WrongAccess { device: driver.name(), unowned, stray });
+        let (device, WrongAccesses { unowned, stray, uncomputed }) = (driver.name(), wrong);
+        return Err(match (unowned, stray) {
+            (0, 0) => Error::NotComputed { device, jobs: uncomputed },
+            _ => Error::WrongAccess { device, unowned, stray },
+        });
     }
     *before = Ok(now);
     Ok(())

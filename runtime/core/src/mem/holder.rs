@@ -18,7 +18,8 @@ pub enum Holder<'a> {
     },
 }
 
-/// How often simulated devices touched memory that was not handed over to them.
+/// How often simulated devices touched memory that was not handed over to them, or could not
+/// compute a job.
 ///
 /// When a job ends well, a queue compares the counts with those from when the first of its jobs in
 /// flight began, and fails the job if they differ
@@ -40,6 +41,9 @@ pub struct WrongAccesses {
     pub unowned: u64,
     /// Addresses where no memory is.
     pub stray: u64,
+    /// Jobs that the function of a simulated kernel did not compute: it failed, or left its
+    /// operands.
+    pub uncomputed: u64,
 }
 
 impl WrongAccesses {
@@ -49,13 +53,14 @@ impl WrongAccesses {
         Self {
             unowned: self.unowned.saturating_sub(before.unowned),
             stray: self.stray.saturating_sub(before.stray),
+            uncomputed: self.uncomputed.saturating_sub(before.uncomputed),
         }
     }
 
     /// Were there none?
     #[must_use]
     pub(crate) const fn is_none(self) -> bool {
-        self.unowned == 0 && self.stray == 0
+        self.unowned == 0 && self.stray == 0 && self.uncomputed == 0
     }
 }
 

@@ -4,16 +4,47 @@
 use super::ApCtrlModel;
 use crate::{BusError, SimBus};
 use contigo_core::job::OperandSpec;
-use contigo_core::types::DevAddr;
+use contigo_core::types::{DevAddr, Direction};
 use contigo_design::kernel::{KernelMap, MapError, Protocol};
+
+/// Why a simulated kernel's function did not compute a job.
+///
+/// Except for [`WouldBlock`](Self::WouldBlock), the job ends with all results 0, and its driver's
+/// job fails with [`Error::WrongAccess`](contigo_core::Error::WrongAccess) or
+/// [`Error::NotComputed`](contigo_core::Error::NotComputed).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelError {
+    /// An operand's address has no memory.
+    Bus(BusError),
+    /// An access outside of operand number `index`, or against its direction. It did nothing.
+    Outside {
+        /// Which operand.
+        index: usize,
+        /// The access' first byte in it.
+        at: u64,
+        /// How many bytes the access has.
+        len: usize,
+    },
+    /// The function itself failed.
+    Failed,
+    /// The function has not ended. The model calls it again when its driver looks next, with the
+    /// same job, and the kernel is busy until then.
+    WouldBlock,
+}
+
+impl From<BusError> for KernelError {
+    fn from(error: BusError) -> Self {
+        Self::Bus(error)
+    }
+}
 
 /// One job of a simulated kernel: its scalars, and the bytes of its operands.
 ///
-/// An operand's length follows from the scalars by the map's rule; without a rule it is the
-/// operand's `min_bytes`. An access outside of the operand, or against its direction, is a
-/// [`BusError`] and does nothing.
+/// An operand's length follows from the scalars by the map's rule. Without a rule it is as many
+/// bytes from the pointer on as were handed over.
 #[derive(Debug)]
 pub struct KernelCall<'c, 's> {
+    pub(super) number: u64,
     pub(super) map: &'c KernelMap,
     pub(super) pointers: &'c [u64],
     pub(super) scalars: &'c [u64],
@@ -21,6 +52,18 @@ pub struct KernelCall<'c, 's> {
 }
 
 impl KernelCall<'_, '_> {
+    /// The job's number. The model gives no other job the same one, also after a reset.
+    #[must_use]
+    pub const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The kernel's map.
+    #[must_use]
+    pub const fn map(&self) -> &KernelMap {
+        self.map
+    }
+
     /// Returns scalar number `index`, or 0 if there is none.
     #[must_use]
     pub fn scalar(&self, index: usize) -> u64 {
@@ -30,37 +73,64 @@ impl KernelCall<'_, '_> {
     /// Returns the length of operand number `index`.
     #[must_use]
     pub fn len_bytes(&self, index: usize) -> u64 {
-        if index < self.map.pointers().len() { self.map.need_bytes(index, self.scalars) } else { 0 }
+        let (map, bus) = (self.map, &*self.bus);
+        let Some((pointer, operand)) = map.pointers().get(index).zip(map.operands().get(index))
+        else {
+            return 0;
+        };
+        match self.pointers.get(index) {
+            Some(&addr) if !pointer.has_length() => {
+                bus.handed_over_bytes(DevAddr(addr), operand.direction.device_writes()) as u64
+            }
+            _ => map.need_bytes(index, self.scalars),
+        }
     }
 
     /// Reads bytes of operand number `index`, starting at its byte `at`.
     ///
     /// # Errors
-    /// [`BusError`]: outside the operand, an operand that the kernel only writes, or no memory.
-    pub fn read(&mut self, index: usize, at: u64, to: &mut [u8]) -> Result<(), BusError> {
-        let addr = self.addr(index, at, to.len(), false)?;
-        self.bus.read(addr, to)
+    /// [`KernelError::Outside`]: outside the operand, or the kernel only writes it.
+    /// [`KernelError::Bus`].
+    pub fn read(&mut self, index: usize, at: u64, to: &mut [u8]) -> Result<(), KernelError> {
+        let addr = self.addr(index, at, to.len(), Direction::device_reads)?;
+        Ok(self.bus.read(addr, to)?)
+    }
+
+    /// Reads them as they are in memory, also of an operand that the kernel only writes. No access
+    /// of the kernel: for a function that gets whole operands, and leaves some bytes as they are.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn probe(&mut self, index: usize, at: u64, to: &mut [u8]) -> Result<(), KernelError> {
+        let addr = self.addr(index, at, to.len(), |_| true)?;
+        Ok(self.bus.probe(addr, to)?)
     }
 
     /// Writes bytes of operand number `index`, starting at its byte `at`.
     ///
     /// # Errors
-    /// [`BusError`]: outside the operand, an operand that the kernel only reads, or no memory.
-    pub fn write(&mut self, index: usize, at: u64, from: &[u8]) -> Result<(), BusError> {
-        let addr = self.addr(index, at, from.len(), true)?;
-        self.bus.write(addr, from)
+    /// [`KernelError::Outside`]: outside the operand, or the kernel only reads it.
+    /// [`KernelError::Bus`].
+    pub fn write(&mut self, index: usize, at: u64, from: &[u8]) -> Result<(), KernelError> {
+        let addr = self.addr(index, at, from.len(), Direction::device_writes)?;
+        Ok(self.bus.write(addr, from)?)
     }
 
     /// The bus address of byte `at` of an operand.
-    fn addr(&self, index: usize, at: u64, len: usize, writes: bool) -> Result<DevAddr, BusError> {
+    fn addr(
+        &self,
+        index: usize,
+        at: u64,
+        len: usize,
+        allows: impl Fn(Direction) -> bool,
+    ) -> Result<DevAddr, KernelError> {
         let base = self.pointers.get(index).copied().unwrap_or(u64::MAX);
-        let addr = DevAddr(base.wrapping_add(at));
-        let allowed = self.map.operands().get(index).is_some_and(|spec| match writes {
-            true => spec.direction.device_writes(),
-            false => spec.direction.device_reads(),
-        });
+        let allowed = self.map.operands().get(index).is_some_and(|spec| allows(spec.direction));
         let inside = at.checked_add(len as u64).is_some_and(|end| end <= self.len_bytes(index));
-        if allowed && inside { Ok(addr) } else { Err(BusError { addr }) }
+        match allowed && inside {
+            true => Ok(DevAddr(base.wrapping_add(at))),
+            false => Err(KernelError::Outside { index, at, len }),
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! A job's path through a simulated kernel: AP_START, accepted, finished, and its interrupt.
 
-use super::{ApCtrlModel, KernelCall, STAGES, manual as regs};
+use super::{ApCtrlModel, KernelCall, KernelError, STAGES, manual as regs};
+use crate::SimBus;
 use crate::faults::Fate;
-use crate::{BusError, SimBus};
 use contigo_core::job::MAX_OPERANDS;
 use contigo_design::kernel::{MAX_RESULTS, MAX_SCALARS};
 
@@ -14,6 +14,7 @@ const BYTES_PER_NS: u64 = 2;
 /// A job that the kernel has accepted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job {
+    pub(super) number: u64,
     pub(super) pointers: [u64; MAX_OPERANDS],
     pub(super) scalars: [u64; MAX_SCALARS],
     pub(super) ends_at_ns: u64,
@@ -22,7 +23,7 @@ pub(super) struct Job {
 
 impl<F> ApCtrlModel<F>
 where
-    F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError> + Send,
+    F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], KernelError> + Send,
 {
     /// How long a job takes: its bytes, counted by the map's rules.
     fn busy_ns(&self, scalars: &[u64]) -> u64 {
@@ -53,7 +54,9 @@ where
         let fate = bus.fate();
         let jitter_ns = bus.rng().u64(..=busy_ns / 8);
         let ends_at_ns = at_ns.saturating_add(busy_ns).saturating_add(jitter_ns);
-        let job = Job { pointers: self.pointers, scalars: self.scalars, ends_at_ns, fate };
+        self.accepted += 1;
+        let Self { accepted: number, pointers, scalars, .. } = *self;
+        let job = Job { number, pointers, scalars, ends_at_ns, fate };
         if let Some(place) = self.jobs.get_mut(inside) {
             *place = Some(job);
         }
@@ -79,13 +82,20 @@ where
         *(if bits == regs::CHANNEL_DONE { done } else { ready }) = (at_ns, bits);
     }
 
-    /// Ends the oldest job, and writes its whole output now.
+    /// Ends the oldest job, and writes its whole output now; or not yet, if its function has not
+    /// ended.
     pub(super) fn run(&mut self, job: Job, bus: &mut SimBus<'_>) {
-        let Self { map, compute, .. } = self;
-        let mut call =
-            KernelCall { map, pointers: &job.pointers, scalars: &job.scalars, bus: &mut *bus };
-        // A kernel does not report the responses that its bus master got.
-        self.results = compute(&mut call).unwrap_or_default();
+        let (Self { map, compute, .. }, Job { number, pointers, scalars, .. }) = (&mut *self, &job);
+        let computed = compute(&mut KernelCall { number: *number, map, pointers, scalars, bus });
+        match computed {
+            Ok(results) => self.results = results,
+            Err(KernelError::WouldBlock) => return,
+            // A kernel does not report the responses that its bus master got. The board does.
+            Err(_) => {
+                self.results = [0; MAX_RESULTS];
+                bus.did_not_compute();
+            }
+        }
         let [oldest, next] = &mut self.jobs;
         *oldest = next.take();
         self.done = true;

@@ -12,9 +12,9 @@ mod call;
 mod job;
 mod manual;
 
-pub use self::call::KernelCall;
+pub use self::call::{KernelCall, KernelError};
 use crate::faults::{Fate, GARBAGE};
-use crate::{BusError, Model, SimBus, SimWindow};
+use crate::{Model, SimBus, SimWindow};
 use contigo_core::job::MAX_OPERANDS;
 use contigo_core::types::{DevAddr, Error, Result};
 use contigo_design::kernel::{KernelMap, MAX_RESULTS, MAX_SCALARS, Protocol};
@@ -30,11 +30,11 @@ const STAGES: usize = 2;
 
 /// The computation of a simulated kernel: it reads and writes its operands, and returns its
 /// results' words.
-pub type KernelFn = fn(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError>;
+pub type KernelFn = fn(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], KernelError>;
 
 impl<F> SimWindow<ApCtrlModel<F>>
 where
-    F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError> + Send,
+    F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], KernelError> + Send,
 {
     /// As [`open`](ApCtrl::open), but safe: the window's type proves that the model is behind it,
     /// and the map is the model's.
@@ -75,6 +75,8 @@ pub struct ApCtrlModel<F = KernelFn> {
     restarts: bool,
     /// AP_START is set: when the kernel accepts the job. Register writes count until then.
     start: Option<u64>,
+    /// How many jobs it has accepted since it was made: a reset leaves it.
+    accepted: u64,
     /// The jobs that the kernel has accepted, oldest first.
     jobs: [Option<Job>; STAGES],
     /// When ISR gets each event's bits, which may be late.
@@ -98,6 +100,7 @@ impl<F> ApCtrlModel<F> {
             clears_on_read: false,
             restarts: false,
             start: None,
+            accepted: 0,
             jobs: [None; STAGES],
             raise: [(u64::MAX, 0); 2],
         }
@@ -106,7 +109,7 @@ impl<F> ApCtrlModel<F> {
 
 impl<F> ApCtrlModel<F>
 where
-    F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError> + Send,
+    F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], KernelError> + Send,
 {
     /// A model of the kernel that `map` describes and `compute` computes, as after power-on.
     ///
@@ -185,7 +188,7 @@ impl<F> ApCtrlModel<F> {
 // job; without a job it touches nothing.
 unsafe impl<F> Model for ApCtrlModel<F>
 where
-    F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError> + Send,
+    F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], KernelError> + Send,
 {
     const WINDOW_BYTES: usize = WINDOW_BYTES;
 

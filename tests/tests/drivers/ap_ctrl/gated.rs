@@ -5,7 +5,7 @@ use crate::regs::axi_gate as gate_regs;
 use contigo::drivers::axi_gate::{AxiGate, Gated, Owed, Part};
 use contigo::sim::axi_gate::GatedModel;
 
-type Kernel = fn(&mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError>;
+type Kernel = fn(&mut KernelCall<'_, '_>) -> Result<[u32; 4], KernelError>;
 type GateModel = GatedModel<ApCtrlModel<Kernel>>;
 type Window<'d> = Part<'d, SimWindow<GateModel>>;
 type GatedQueue<'d> = Queue<Gated<ApCtrl<Window<'d>>, Window<'d>>>;

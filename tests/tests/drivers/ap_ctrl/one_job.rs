@@ -4,7 +4,7 @@ use super::*;
 use contigo::types::MAX_TIMEOUT;
 
 /// The kernel's sum, which it returns.
-fn scale(call: &mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError> {
+fn scale(call: &mut KernelCall<'_, '_>) -> Result<[u32; 4], KernelError> {
     let mut sum = 0_u64;
     for at in (0..call.len_bytes(0)).step_by(4) {
         let mut word = [0; 4];

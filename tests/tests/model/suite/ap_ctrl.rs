@@ -1,8 +1,8 @@
 //! A kernel of HLS that copies, by both protocols.
 
 use contigo::design::kernel::{KernelMap, Protocol};
-use contigo::sim::ap_ctrl::{ApCtrlModel, KernelCall, KernelFn};
-use contigo::sim::{BusError, SimWindow};
+use contigo::sim::SimWindow;
+use contigo::sim::ap_ctrl::{ApCtrlModel, KernelCall, KernelError, KernelFn};
 use contigo::{CpuBuf, Driver, Error, OperandSpec, Result};
 use contigo_testkit::suite::{Kind, Sight, Subject};
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn map(protocol: Protocol) -> KernelMap {
         .unwrap()
 }
 
-fn copy(call: &mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError> {
+fn copy(call: &mut KernelCall<'_, '_>) -> Result<[u32; 4], KernelError> {
     let mut bytes = vec![0; usize::try_from(call.len_bytes(0)).unwrap()];
     call.read(0, 0, &mut bytes)?;
     call.write(1, 0, &bytes)?;

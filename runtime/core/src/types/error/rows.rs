@@ -524,6 +524,17 @@ Device {
        the job's operands, and is the map this kernel's? (a test that provokes this allows it with \
        allow_wrong_accesses)";
 
+    /// The function that computes a simulated kernel's jobs failed, or left its operands, while the
+    /// job was in flight. The kernel was stopped, and the buffers are back.
+    NotComputed(-173 NOT_COMPUTED Device EIO) {
+        /// The device.
+        device: &'static str,
+        /// How many jobs were not computed.
+        jobs: u64,
+    } "{device}, simulated: its function did not compute {jobs} of its jobs: it failed, or it read \
+     or \
+       wrote outside of an operand or against its direction";
+
     /// The device tells of a job that it does not have, or of one twice. It was stopped, and the
     /// buffers are back.
     NoSuchJob(-163 NO_SUCH_JOB Device EIO) {
