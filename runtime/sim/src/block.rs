@@ -12,8 +12,9 @@ use core::ptr::NonNull;
 use fastrand::Rng;
 
 /// A [`Holder`](contigo_core::mem::Holder) in one byte, for each byte of memory. 0: no device holds
-/// it. Otherwise bit 0 is set, bit 1 says that the device may write, and the port's number begins
-/// at bit 2. Port numbers count from 1; 0 means any port.
+/// it. Otherwise bit 0 is set, bit 1 says that the device may write, and the port's number is in
+/// bits 2 to 6. Port numbers count from 1; 0 means any port. Bit 7 is the first byte's of a
+/// hand-over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark(pub(super) u8);
 
@@ -21,12 +22,15 @@ impl Mark {
     pub(super) const NONE: Self = Self(0);
     const DEVICE: u8 = 1;
     const WRITES: u8 = 2;
+    const FIRST: u8 = 0x80;
+    /// The largest number of a port.
+    const MAX_PORT: u8 = 31;
 
     /// A device behind port number `port`. A number that does not fit means any port.
     pub(super) fn device(port: Option<usize>, writes: bool) -> Self {
         let number = port
             .and_then(|port| u8::try_from(port + 1).ok())
-            .filter(|&number| number < 64)
+            .filter(|&number| number <= Self::MAX_PORT)
             .unwrap_or(0);
         Self(Self::DEVICE | if writes { Self::WRITES } else { 0 } | number << 2)
     }
@@ -38,7 +42,8 @@ impl Mark {
 
     /// Returns whether a device behind port number `port` may read, or write.
     pub(super) fn allows(self, port: Option<usize>, writes: bool) -> bool {
-        let mine = self.0 >> 2 == 0 || Some(usize::from(self.0 >> 2)) == port.map(|port| port + 1);
+        let number = usize::from(self.0 >> 2 & Self::MAX_PORT);
+        let mine = number == 0 || Some(number) == port.map(|port| port + 1);
         self.0 & Self::DEVICE != 0 && mine && (!writes || self.0 & Self::WRITES != 0)
     }
 }
@@ -129,6 +134,10 @@ impl SimBlock {
             // SAFETY: there is a mark for each byte of the block, and the range is inside it. Only
             // the board reads and writes marks, under its lock.
             unsafe { marks.add(range.start).write_bytes(mark.0, range.len()) }
+            if mark != Mark::NONE && !range.is_empty() {
+                // SAFETY: as above.
+                unsafe { marks.add(range.start).write(mark.0 | Mark::FIRST) }
+            }
         }
     }
 
@@ -151,14 +160,18 @@ impl SimBlock {
             || self.marks_of(range).iter().any(|&mark| Mark(mark).allows(port, false))
     }
 
-    /// How many bytes from `at` on a device behind port number `port` may read, or write; all of
-    /// them where no holder is recorded.
+    /// How many bytes from `at` on one hand-over gave a device behind port number `port` to read,
+    /// or to write; all of the block where no holder is recorded.
     pub(super) fn held_bytes(&self, at: usize, port: Option<usize>, writes: bool) -> usize {
         let range = at.min(self.len_bytes)..self.len_bytes;
         if self.marks.is_none() {
             return range.len();
         }
-        self.marks_of(range).iter().take_while(|&&mark| Mark(mark).allows(port, writes)).count()
+        let marks = self.marks_of(range).iter().enumerate();
+        let is_same = |at: usize, mark: u8| at == 0 || mark & Mark::FIRST == 0;
+        marks
+            .take_while(|&(at, &mark)| is_same(at, mark) && Mark(mark).allows(port, writes))
+            .count()
     }
 
     /// The marks of `range`, which lies inside the block. Empty where no holder is recorded: then
@@ -352,9 +365,9 @@ mod tests {
         assert!(!Mark::device(Some(3), true).allows(Some(2), false));
         assert!(!Mark::device(Some(0), true).allows(None, true));
         assert!(Mark::device(None, true).allows(Some(29), true));
-        assert!(Mark::device(Some(62), true).allows(Some(62), true));
+        assert!(Mark::device(Some(30), true).allows(Some(30), true));
         assert!(
-            Mark::device(Some(63), true).allows(Some(0), true),
+            Mark::device(Some(31), true).allows(Some(0), true),
             "a number that does not fit is any port"
         );
     }
