@@ -1,16 +1,17 @@
 /* docs/my-accelerator.md: a kernel of one's own, before there is a bitstream.
  * Each call answers a contigo_status, which a program looks at. */
 
+#include "fir_map.h" /* contigo map xfir_hw.h --reads x --writes y --length x=4*n,y=4*n --as c */
 #include <contigo.h>
 #include <stdio.h>
 
 /* What the C++ does: the kernel is int fir(const int *x, int *y, unsigned n). */
 static int fir(void *context, contigo_kernel_job *job)
 {
-    const int32_t *x = (const int32_t *)job->operands[0].bytes;
-    int32_t *y = (int32_t *)job->operands[1].bytes, most = 0;
+    const int32_t *x = (const int32_t *)job->operands[FIR_X].bytes;
+    int32_t *y = (int32_t *)job->operands[FIR_Y].bytes, most = 0;
     (void)context;
-    for (uint64_t i = 0; i < job->scalars[0]; i++) {
+    for (uint64_t i = 0; i < job->scalars[FIR_N]; i++) {
         y[i] = x[i] + 2 * (i > 0 ? x[i - 1] : 0) + (i > 1 ? x[i - 2] : 0);
         most = y[i] > most ? y[i] : most;
     }
@@ -20,7 +21,6 @@ static int fir(void *context, contigo_kernel_job *job)
 
 int main(void)
 {
-    static uint8_t map[1 << 16];
     contigo_kernel kernel = 0;
     contigo_device device = 0;
     contigo_region region = 0;
@@ -34,16 +34,12 @@ int main(void)
     for (int i = 0; i < 100; i++)
         input[i] = i;
 
-    FILE *file = fopen("xfir_hw.h", "rb");                      /* from Vitis HLS */
-    size_t map_bytes = file ? fread(map, 1, sizeof map, file) : 0;
-    if (file)
-        fclose(file);
-    contigo_kernel_open(map, map_bytes, &kernel);
+    contigo_kernel_open((const uint8_t *)FIR_MAP, sizeof FIR_MAP - 1, &kernel);
     contigo_kernel_simulate(kernel, 0, fir, NULL, &device);     /* contigo_device_open("contigo:fir", &device) */
     contigo_device_memory(device, "sim", 1 << 16, &region);     /* "contigo" */
     contigo_pool_open(region, 4096, 8, 256, &pool);
     contigo_engine_options options = {.struct_size = sizeof options, .driver = "ap_ctrl",
-        .device = device, .map = map, .map_bytes = map_bytes};
+        .device = device, .map = (const uint8_t *)FIR_MAP, .map_bytes = sizeof FIR_MAP - 1};
     contigo_engine_open(&options, &engine);
     contigo_pool_take(pool, &x.buf), contigo_pool_take(pool, &y.buf);
     contigo_buf_write(x.buf, input, sizeof input);

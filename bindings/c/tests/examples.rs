@@ -139,9 +139,6 @@ fn run(more: &[&str], tools: &[&[&str]]) {
     // This is found before any driver that is installed.
     fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
     copier(folder.path());
-    // The header that `fir.c` opens.
-    let header = Path::new(CRATE).join("../../docs/examples/xfir_hw.h");
-    fs::copy(header, folder.path().join("xfir_hw.h")).unwrap();
     for (n, (example, expected)) in EXAMPLES.into_iter().chain(QUOTED).enumerate() {
         let program =
             compile(folder.path(), example, more).unwrap_or_else(|why| panic!("{example}: {why}"));

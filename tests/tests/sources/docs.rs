@@ -27,6 +27,10 @@ mod fir {
         main()
     }
 }
+// What `contigo map` prints: the map is checked as it is compiled.
+#[allow(unused, reason = "a page shows it")]
+#[path = "../../../docs/examples/fir_map.rs"]
+mod fir_map;
 #[allow(clippy::all, unsafe_code, reason = "quoted by pages")]
 mod first {
     include!("../../../docs/examples/first.rs");

@@ -9,6 +9,7 @@ mod failure;
 mod fpga;
 mod info;
 mod log;
+mod map;
 mod memory;
 mod nvtx;
 mod output;
@@ -71,6 +72,11 @@ enum Command {
     /// Reads design.hwh: each core's driver, registers, interrupt, port to memory, and clock. It
     /// touches no core.
     Overlay(overlay::Options),
+    /// Show the map of a Vitis HLS kernel from its header, and complete it
+    ///
+    /// The file has the offset of every argument. It does not have what the kernel does with a
+    /// pointer, nor how many bytes: say that, and every job is checked by it.
+    Map(map::Options),
     /// Load bitstreams into the fabric, and see what is in one
     ///
     /// It checks the file and the board first, and uses the way that the kernel has.
@@ -110,6 +116,7 @@ fn main() -> ExitCode {
         Command::Board(options) => board::board(options),
         Command::Boards(options) => boards::boards(options),
         Command::Overlay(options) => overlay::overlay(options),
+        Command::Map(options) => map::map(options),
         Command::Fpga(options) => fpga::fpga(options),
         Command::Power(options) => power::power(options),
         Command::Reset(options) => reset::reset(options),

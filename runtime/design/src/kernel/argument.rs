@@ -62,19 +62,20 @@ const MAX_FACTORS: usize = 3;
 /// No scalar.
 const NONE: u8 = u8::MAX;
 
-/// A rule for an operand's length in bytes: a number times at most three scalars, as `4*n`, `m*k`
-/// or `4096`.
+/// A rule for an operand's length in bytes: a number times at most three scalars, and perhaps a
+/// number more, as `4*n`, `m*k`, `4096` or `4*n+120`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Length {
     bytes: u64,
+    more_bytes: u64,
     // INVARIANT: indices into the map's scalars, then `NONE`s.
     scalars: [u8; MAX_FACTORS],
 }
 
 /// Why a rule is invalid.
 pub(super) enum BadRule<'a> {
-    /// It is not `4*n`.
+    /// It is not `4*n` or `4*n+120`.
     Form,
     /// No scalar has this name.
     NoSuch(&'a str),
@@ -82,18 +83,25 @@ pub(super) enum BadRule<'a> {
 
 impl Length {
     /// No rule: only the program's claim.
-    pub(super) const NONE: Self = Self { bytes: 0, scalars: [NONE; MAX_FACTORS] };
+    pub(super) const NONE: Self = Self { bytes: 0, more_bytes: 0, scalars: [NONE; MAX_FACTORS] };
 
     /// `rule` for a kernel that has `scalars`; an empty one is no rule.
     pub(super) const fn parse<'a>(rule: &'a str, scalars: &[Scalar]) -> Result<Self, BadRule<'a>> {
         if rule.is_empty() {
             return Ok(Self::NONE);
         }
-        let mut length = Self { bytes: 1, scalars: [NONE; MAX_FACTORS] };
+        let mut length = Self { bytes: 1, more_bytes: 0, scalars: [NONE; MAX_FACTORS] };
+        let (product, more) = until(rule, b'+');
+        if let Some(more) = more {
+            match number(more.trim_ascii()) {
+                Some(more_bytes) => length.more_bytes = more_bytes,
+                None => return Err(BadRule::Form),
+            }
+        }
         let mut places: &mut [u8] = &mut length.scalars;
-        let mut left = Some(rule);
+        let mut left = Some(product);
         while let Some(text) = left {
-            let (factor, rest) = until_star(text);
+            let (factor, rest) = until(text, b'*');
             left = rest;
             match (number(factor), factor.as_bytes()) {
                 (Some(number), _) => match length.bytes.checked_mul(number) {
@@ -119,7 +127,8 @@ impl Length {
     /// The bytes for these values of the scalars; `u64::MAX` if they exceed 64 bits.
     pub(super) fn bytes(&self, scalars: &[u64]) -> u64 {
         let factors = self.scalars.iter().map_while(|index| scalars.get(usize::from(*index)));
-        factors.fold(self.bytes, |bytes, factor| bytes.saturating_mul(*factor))
+        let product = factors.fold(self.bytes, |bytes, factor| bytes.saturating_mul(*factor));
+        product.saturating_add(self.more_bytes)
     }
 
     /// Whether there is a rule.
@@ -132,16 +141,17 @@ impl Length {
     pub(super) fn write(&self, scalars: &[Scalar], to: &mut impl fmt::Write) -> fmt::Result {
         write!(to, "{}", self.bytes)?;
         let names = self.scalars.iter().map_while(|index| scalars.get(usize::from(*index)));
-        names.map(|scalar| scalar.name).try_for_each(|name| write!(to, "*{name}"))
+        names.map(|scalar| scalar.name).try_for_each(|name| write!(to, "*{name}"))?;
+        if self.more_bytes > 0 { write!(to, "+{}", self.more_bytes) } else { Ok(()) }
     }
 }
 
-/// The text before the first `*`, and the text after it.
-const fn until_star(text: &str) -> (&str, Option<&str>) {
+/// The text before the first `sign`, and the text after it.
+const fn until(text: &str, sign: u8) -> (&str, Option<&str>) {
     let mut at = 0;
     let mut rest = text.as_bytes();
     while let [byte, more @ ..] = rest {
-        if *byte == b'*' {
+        if *byte == sign {
             return match (text.split_at_checked(at), text.split_at_checked(at + 1)) {
                 (Some((before, _)), Some((_, behind))) => (before.trim_ascii(), Some(behind)),
                 _ => ("", None),
@@ -185,5 +195,11 @@ mod tests {
         assert_eq!(length.bytes(&[3]), 108);
         assert_eq!(length.bytes(&[1 << 22]), u64::MAX, "2^68, whose low 64 bits are 0");
         assert_eq!(length.bytes(&[0]), 0);
+        let length = Length::parse("2*n+30", &[n]).unwrap_or(Length::NONE);
+        assert_eq!([length.bytes(&[0]), length.bytes(&[7])], [30, 44]);
+        assert_eq!(length.bytes(&[u64::MAX]), u64::MAX);
+        for wrong in ["2*n+", "2*n+n", "+30", "2*n+30+1", "30+n", "n+0"] {
+            assert!(Length::parse(wrong, &[n]).is_err(), "{wrong}");
+        }
     }
 }

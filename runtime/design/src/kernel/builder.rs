@@ -164,7 +164,7 @@ impl<'a> MapBuilder<'a> {
         self.change_pointer(name, |spec, _| *spec = spec.aligned(align))
     }
 
-    /// The rule for the length of the pointer `name`, as `4*n`.
+    /// The rule for the length of the pointer `name` in bytes, as `4*n` or `4*n+120`.
     pub fn length(self, name: &str, rule: &'a str) -> Self {
         self.change_pointer(name, |_, length| *length = rule)
     }

@@ -65,7 +65,8 @@ pub enum MapRule {
     Disagrees,
     /// An alignment is a power of two; a least length is no more than the most.
     Limits,
-    /// A length is a number times at most three scalars: `4*n`, `m*k`, `4096`.
+    /// A length is a number times at most three scalars, and perhaps a number more: `4*n`, `m*k`,
+    /// `4096`, `4*n+120`.
     Length,
     /// A length names no scalar of this kernel.
     NoSuchScalar(Name),
@@ -104,7 +105,10 @@ impl MapRule {
             Self::Limits => {
                 "an alignment is a power of two, and a length's limits are in their order"
             }
-            Self::Length => "a length is a number times at most three scalars, as `4*n`",
+            Self::Length => {
+                "a length is a number times at most three scalars, and perhaps a number more, as \
+                 `4*n` or `4*n+120`"
+            }
             Self::NoSuchScalar(_) => "a length names no scalar of this kernel",
             Self::NoControl => {
                 "no register starts the kernel or says that it is done: s_axilite port=return \

@@ -14,6 +14,7 @@ mod fpga;
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 mod gpu;
 mod listed;
+mod map;
 mod nvtx;
 mod overlay;
 mod pages;
