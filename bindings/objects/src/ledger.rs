@@ -372,24 +372,22 @@ impl<J: Job> Ledger<J> {
     }
 
     /// Takes every job out of a stopped queue: those that had ended before, and the others. If the
-    /// device did not stop, only those that had ended. `why` gets a job's ticket, and the fault
-    /// that came after the last end, which is returned, too.
+    /// device did not stop, only those that had ended. `why` gets a job's ticket, and the first
+    /// fault that was found beside the ends, which is returned, too.
     fn drain(&mut self, why: impl Fn(usize, Option<Error>) -> End) -> Option<JobError<()>> {
         let Self { queue, tickets } = self;
         if !queue.is_stopped() {
             return None;
         }
         let mut fault = None;
-        for _ in 0..JOBS {
+        // One more than jobs: a fault that was found before the stop is told here.
+        for _ in 0..=queue.len() {
             match queue
                 .wait_each(Duration::ZERO, |at, index, buf| tickets.put(at, index, buf, false))
             {
                 Ok(Some((at, completion))) => tickets.end(at, End::Reported(completion)),
                 Ok(None) => break,
-                Err(failed) => {
-                    fault = Some(failed);
-                    break;
-                }
+                Err(failed) => _ = fault.get_or_insert(failed),
             }
         }
         let cause = fault.as_ref().map(|failed| failed.cause);

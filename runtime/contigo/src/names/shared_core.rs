@@ -25,7 +25,7 @@ pub(super) struct OpenedCore {
     pub(super) core: AnyCore,
     /// Its row's name.
     pub(super) driver: &'static str,
-    pub(super) port: Option<Port>,
+    pub(super) port: Port,
     pub(super) how: Attach,
 }
 

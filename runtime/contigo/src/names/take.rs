@@ -4,13 +4,14 @@
 use super::any_device::AnyDevice;
 use super::attachment::Attach;
 use super::core_gate::{GateAt, OpenGate};
+use super::open_device::NO_PORT;
 use super::opened::OpenDevice;
 use super::registry::DriverRow;
 use super::shared_core::{DRIVERS_MAX, OpenedCore};
 use contigo_core::forward;
 use contigo_core::hw::Device;
 use contigo_core::job::{AnyDriver, Descriptors, Driver, Parts, Settings};
-use contigo_core::mem::{CpuBuf, Port, Region};
+use contigo_core::mem::{CpuBuf, DriverBuf, Port, Region};
 use contigo_core::types::{Align, Error, Result, lock};
 use core::sync::atomic::Ordering;
 
@@ -64,8 +65,7 @@ pub struct Taken {
     row: &'static DriverRow,
     device: OpenDevice,
     how: Attach,
-    /// Its port snoops.
-    snoops: bool,
+    port: Port,
     /// Opened before the driver, which may otherwise find its core in reset.
     gate: Option<OpenGate>,
     share: Share,
@@ -141,17 +141,18 @@ impl OpenDevice {
                 Some(port) => unsafe { self.attach_wired(port, how)? },
                 None => self.attach(how)?,
             };
-            let snoops = device.port().coherent;
+            let port = *device.port();
             let (device, share) = (self.clone(), Share::Whole(device));
-            return Ok(Taken { row, device, how, snoops, gate: None, share });
+            return Ok(Taken { row, device, how, port, gate: None, share });
         };
         let port = port.map_or_else(|| self.port(), |port| Some(self.seen_through(port)));
+        let port = port.ok_or(NO_PORT)?;
         let shared = self.core();
         shared.close_idle();
         let mut held = lock::acquire(&shared.opened)?;
         if held.is_none() {
             // SAFETY: the caller's promise.
-            let core = unsafe { open_core(self.attach_through(port, how)?)? };
+            let core = unsafe { open_core(self.attach_through(Some(port), how)?)? };
             *held = Some(OpenedCore { core, driver: row.name, port, how });
         }
         let same =
@@ -161,64 +162,83 @@ impl OpenDevice {
         };
         let share = Share::Channel(Counted::of(self, opened)?);
         drop(held);
-        let snoops = port.is_some_and(|port| port.coherent);
-        Ok(Taken { row, device: self.clone(), how, snoops, gate: None, share })
+        Ok(Taken { row, device: self.clone(), how, port, gate: None, share })
     }
+}
+
+/// `memory`, if a driver whose device is on `port` can keep it.
+///
+/// # Errors
+/// As [`DriverBuf::new`].
+fn reached(memory: CpuBuf, port: &Port, addr_bits: u32) -> Result<CpuBuf> {
+    let memory = DriverBuf::new(memory, port, addr_bits).map_err(|refused| refused.error)?;
+    // SAFETY: no device was given its address.
+    Ok(unsafe { memory.reclaim() })
 }
 
 impl OpenDevice {
     /// The memory that a driver of this device keeps for itself, and how it is shared. `given` is
-    /// what the program has for it; `snoops` says whether the device's port does.
+    /// what the program has for it; the device reaches it through `port`.
     ///
     /// A driver whose row lists [`Descriptors::SETTING`] gets as much memory that is coherent for
     /// the device instead, if the port does not snoop and the kernel module has the device: then no
     /// descriptor is a system call. `given` goes back to its region. If the kernel has no such
-    /// memory left, the driver gets `given`. With the setting at 1 it always gets coherent memory,
-    /// also if nothing is given, and also from a simulated board; with 0, never. So the setting
-    /// also selects the mode of a driver that has another one without memory, such as `axi_cdma`.
+    /// memory left, or the device does not reach it, the driver gets `given`. With the setting at 1
+    /// it always gets coherent memory, also if nothing is given, and also from a simulated board;
+    /// with 0, never. So the setting also selects the mode of a driver that has another one without
+    /// memory, such as `axi_cdma`.
+    ///
+    /// The device reaches what `port` and the setting `address_bits` say, which is 32 if the row
+    /// lists it and it is not set. A core that reaches less may still refuse the memory.
     ///
     /// # Errors
     /// [`Error::NotANumber`], [`Error::Argument`]: the setting is neither 0 nor 1. If the setting
     /// is 1, [`Error::Unsupported`]: the device has no such memory; and the errors of
-    /// [`DevNode::allocate_coherent`](crate::linux::dev_node::DevNode::allocate_coherent). Without
-    /// it, those that no other memory would avoid.
+    /// [`DevNode::allocate_coherent`](crate::linux::dev_node::DevNode::allocate_coherent) and
+    /// [`DriverBuf::new`]. Without it, those that no other memory would avoid.
     pub fn driver_memory(
         &self,
         row: &DriverRow,
         settings: Settings<'_>,
-        snoops: bool,
+        port: &Port,
         given: Option<CpuBuf>,
     ) -> Result<(Option<CpuBuf>, Option<Descriptors>)> {
         const NONE: Error = Error::Unsupported {
             what: "this device has no memory that is coherent for it",
             fix: "bind it to the kernel module contigo, or leave out coherent_memory=1",
         };
-        let shared = if snoops { Descriptors::Snooped } else { Descriptors::Coherent };
-        if row.settings.is_none_or(|known| !known.contains(&Descriptors::SETTING)) {
+        let Some(known) = row.settings.filter(|known| known.contains(&Descriptors::SETTING)) else {
             return Ok((given, None));
-        }
+        };
+        let shared = if port.coherent { Descriptors::Snooped } else { Descriptors::Coherent };
         let asked = settings.number(Descriptors::SETTING, 0, 1)?;
-        let allocated = |len_bytes| match self.coherent_memory(len_bytes, asked == Some(1))? {
-            Some(memory) => Region::new(memory)?.alloc(len_bytes, Align::PAGE).map(Some),
-            None => Ok(None),
+        let otherwise = if known.contains(&"address_bits") { 32 } else { u64::BITS };
+        let addr_bits = settings.value("address_bits", 0, u32::MAX, otherwise)?;
+        let allocated = |len_bytes| {
+            let Some(memory) = self.coherent_memory(len_bytes, asked == Some(1))? else {
+                return Ok(None);
+            };
+            let memory = Region::new(memory)?.alloc(len_bytes, Align::PAGE)?;
+            Ok(Some(reached(memory, port, addr_bits)))
         };
         let given = match (asked, given) {
             (Some(1), given) => {
                 let least = row.memory_bytes.max(Align::PAGE.bytes());
                 let len_bytes = given.as_ref().map_or(least, CpuBuf::len_bytes);
-                let memory = allocated(len_bytes)?.ok_or(NONE)?;
+                let memory = allocated(len_bytes)?.ok_or(NONE)??;
                 return Ok((Some(memory), Some(shared)));
             }
             (_, Some(given)) => given,
             (_, None) => return Ok((None, None)),
         };
-        if snoops {
+        if port.coherent {
             return Ok((Some(given), Some(shared)));
         }
         let refused = match asked.map_or_else(|| allocated(given.len_bytes()), |_| Ok(None)) {
-            Ok(Some(memory)) => return Ok((Some(memory), Some(shared))),
+            Ok(Some(Ok(memory))) => return Ok((Some(memory), Some(shared))),
             Ok(None) => None,
-            Err(error @ (Error::NoMemory { .. } | Error::TooMany { .. })) => Some(error),
+            Ok(Some(Err(error)))
+            | Err(error @ (Error::NoMemory { .. } | Error::TooMany { .. })) => Some(error),
             Err(error) => return Err(error),
         };
         Ok((Some(given), Some(Descriptors::Synced { refused })))
@@ -284,7 +304,7 @@ impl Taken {
         let Parts { memory, settings, map, .. } = parts;
         self.device.fits(self.row, settings, map)?;
         let (memory, descriptors) =
-            self.device.driver_memory(self.row, settings, self.snoops, memory)?;
+            self.device.driver_memory(self.row, settings, &self.port, memory)?;
         let driver = match self.share {
             Share::Whole(device) => {
                 // SAFETY: the caller's promise.

@@ -36,7 +36,8 @@ pub struct DriverRow<D> {
     /// The names of its settings: others are refused before the device is touched. `None`: the
     /// driver checks them itself. A driver that shares its device lists `channel` too. One whose
     /// memory is a [`DriverBuf`](crate::mem::DriverBuf) lists
-    /// [`Descriptors::SETTING`](super::Descriptors::SETTING), and may get coherent memory by it.
+    /// [`Descriptors::SETTING`](super::Descriptors::SETTING), and may get coherent memory by it;
+    /// if it lists `address_bits`, those that its device drives, they are 32 by default.
     pub settings: Option<&'static [&'static str]>,
     /// The core's names in Vivado's block designs, the third part of a `VLNV`: `axi_dma`.
     pub ip: &'static [&'static str],

@@ -260,14 +260,15 @@ impl<D: Device> McdmaChannel<D> {
     }
 
     /// Acknowledges the interrupts of ends, where no poll of the channel follows. Returns whether
-    /// no more of them is to come.
+    /// there was one: the channel may be idle before.
     fn acknowledge(&self) -> bool {
         let status = self.regs.status.read(&*self.device);
-        if status & regs::IOC != 0 {
+        let is_raised = status & regs::IOC != 0;
+        if is_raised {
             // SAFETY: acknowledging moves no data.
             unsafe { self.regs.status.write(&*self.device, regs::IOC) };
         }
-        status & (regs::IOC | regs::IDLE) != 0
+        is_raised
     }
 
     /// The completion of the oldest job, whose descriptor has `status`.

@@ -135,6 +135,28 @@ impl<D: Device> Msgdma<D> {
         Self { device, config, operands: config.operands(), way, stopped: true, spoilt: Spoilt::No }
     }
 
+    /// As [`Driver::submit`], or [`submit_more`](Driver::submit_more) if `more` jobs follow.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn give(&mut self, slot: usize, operands: &[DevSlice], more: bool) -> Result<()> {
+        let len_bytes = operands.first().map_or(0, |first| first.len_bytes);
+        let len = u32::try_from(len_bytes)
+            .map_err(|_| Error::Unexpected { name: "a job's length", value: len_bytes as u64 })?;
+        if self.stopped {
+            self.begin_anew(slot)?;
+            self.stopped = false;
+        }
+        match &mut self.way {
+            // SAFETY: the caller's promise.
+            Way::Slave(slave) => unsafe { slave.submit(&self.device, slot, len, operands) },
+            // SAFETY: the caller's promise.
+            Way::Prefetch(prefetch) => unsafe {
+                prefetch.submit(&self.device, slot, len, operands, more)
+            },
+        }
+    }
+
     /// Writes the registers that no job changes, after a reset.
     fn begin_anew(&mut self, slot: usize) -> Result<()> {
         let enable = match &mut self.way {
@@ -219,20 +241,23 @@ unsafe impl<D: Device> Driver for Msgdma<D> {
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let len_bytes = operands.first().map_or(0, |first| first.len_bytes);
-        let len = u32::try_from(len_bytes)
-            .map_err(|_| Error::Unexpected { name: "a job's length", value: len_bytes as u64 })?;
-        if self.stopped {
-            self.begin_anew(slot)?;
-            self.stopped = false;
-        }
+        // SAFETY: the caller's promise.
+        unsafe { self.give(slot, operands, false) }
+    }
+
+    unsafe fn submit_more(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.give(slot, operands, true) }
+    }
+
+    fn waits_for_doorbell(&self) -> bool {
+        matches!(self.way, Way::Prefetch(_))
+    }
+
+    fn doorbell(&mut self) -> Result<()> {
         match &mut self.way {
-            // SAFETY: the caller's promise.
-            Way::Slave(slave) => unsafe { slave.submit(&self.device, slot, len, operands) },
-            // SAFETY: the caller's promise.
-            Way::Prefetch(prefetch) => unsafe {
-                prefetch.submit(&self.device, slot, len, operands)
-            },
+            Way::Prefetch(prefetch) => prefetch.doorbell(&self.device),
+            Way::Slave(_) => Ok(()),
         }
     }
 

@@ -5,7 +5,8 @@
 //! owned during that, the prefetcher would use old words. So the driver passes it no descriptor
 //! while it runs. The prefetcher runs up to the first descriptor that is not owned, which takes
 //! microseconds. Jobs that come meanwhile wait. Their descriptors are in memory already, and become
-//! owned when RUN has cleared itself. The core's FIFO holds all descriptors in flight, so the
+//! owned when RUN has cleared itself. The jobs of a burst wait for their doorbell, and become owned
+//! at once if the prefetcher is at rest. The core's FIFO holds all descriptors in flight, so the
 //! prefetcher never waits for room.
 
 use super::config::{JOBS_MAX, MsgdmaConfig, MsgdmaMode};
@@ -32,15 +33,23 @@ pub(super) struct Prefetch {
     slot: usize,
     /// Unreported jobs whose descriptors the prefetcher has.
     launched: usize,
-    /// Jobs after them that wait until it has stopped.
+    /// Jobs after them that wait until it has stopped, or for their doorbell.
     waiting: usize,
+    /// The last ones of them, whose doorbell was not rung. No poll launches them: after a stop that
+    /// failed, their operands may not be ready for the device.
+    owed: usize,
+    /// RUN was clear, and the prefetcher was not started since. The waiting jobs' descriptors are
+    /// owned then; otherwise they are not.
+    at_rest: bool,
     /// How many of the launched jobs, from the first, were written back.
     seen: usize,
     pub(super) settle: Settle,
     /// The last poll found an end, and more jobs are in flight: the next one may have ended too.
     more: bool,
+    /// An end was reported since the interrupt was acknowledged, which may be asserted for it.
+    skipped: bool,
     /// No descriptor is owned, except launched and unreported ones. `false`: any may be owned, as
-    /// before the first job, and after a failed write.
+    /// before the first job, after a failed write, and after a stop within a burst.
     written: bool,
 }
 
@@ -67,9 +76,12 @@ impl Prefetch {
             slot: 0,
             launched: 0,
             waiting: 0,
+            owed: 0,
+            at_rest: false,
             seen: 0,
             settle: Settle::new(config.settles_us()),
             more: false,
+            skipped: false,
             written: false,
         })
     }
@@ -93,9 +105,9 @@ impl Prefetch {
         let (at, owned) =
             (self.control_at(), if self.written { self.launched } else { self.ring.len() });
         // Before the writes: if one fails, a cleared owner must not count as a job's end.
-        (self.launched, self.waiting, self.seen) = (0, 0, 0);
+        (self.launched, self.waiting, self.owed, self.seen) = (0, 0, 0, 0);
         self.settle.begin_anew();
-        (self.more, self.written) = (false, false);
+        (self.at_rest, self.more, self.skipped, self.written) = (false, false, false, false);
         for steps in 0..owned {
             let place = self.place(steps);
             // SAFETY: the prefetcher was reset, and fetches nothing before it runs.
@@ -105,7 +117,8 @@ impl Prefetch {
         Ok(())
     }
 
-    /// Writes the job's descriptor, and passes it to the prefetcher if that has stopped.
+    /// Writes the job's descriptor. Unless `more` jobs follow, passes all that wait to the
+    /// prefetcher if that has stopped.
     ///
     /// # Safety
     /// The operands were handed over.
@@ -115,13 +128,16 @@ impl Prefetch {
         slot: usize,
         len: u32,
         operands: &[DevSlice],
+        more: bool,
     ) -> Result<()> {
         let place = self.place(self.launched + self.waiting);
         let next = self.ring.addr(self.ring.after(place, 1));
         let (from, to) = addresses(self.config.mode, operands);
         let sequence = u32::try_from(slot).unwrap_or(0) & 0xFFFF;
-        let starts = self.waiting == 0 && self.has_stopped(device)?;
-        let control = if starts { self.owned() } else { 0 };
+        if self.waiting == 0 {
+            self.at_rest = self.has_stopped(device)?;
+        }
+        let control = if self.at_rest { self.owned() } else { 0 };
         let mut words = [0; regs::EXTENDED_WORDS];
         words[..4].copy_from_slice(&[low(from), low(to), len, low(next)]);
         let used = if self.config.extended {
@@ -142,10 +158,17 @@ impl Prefetch {
         // the prefetcher uses none of its words.
         unsafe { self.ring.write(place, 0, used) }.inspect_err(|_| self.written = false)?;
         self.waiting += 1;
-        if starts {
-            self.start(device);
+        self.owed = if more { self.owed + 1 } else { 0 };
+        if self.at_rest && !more {
+            self.start(device, self.waiting);
         }
         Ok(())
+    }
+
+    /// Passes the waiting jobs to the prefetcher if it has stopped; otherwise a poll does.
+    pub(super) fn doorbell(&mut self, device: &impl Device) -> Result<()> {
+        self.owed = 0;
+        self.launch(device)
     }
 
     /// The control word of an owned descriptor.
@@ -163,24 +186,35 @@ impl Prefetch {
         }
     }
 
-    /// Passes the waiting jobs to the prefetcher if it has stopped.
+    /// Passes the waiting jobs whose doorbell was rung to the prefetcher, if there are any and it
+    /// has stopped.
     fn launch(&mut self, device: &impl Device) -> Result<()> {
-        if !self.has_stopped(device)? {
+        let rung = self.waiting - self.owed;
+        if rung == 0 {
             return Ok(());
         }
-        let (at, word) = (self.control_at(), self.owned());
-        for steps in self.launched..self.launched + self.waiting {
-            let place = self.place(steps);
-            // SAFETY: RUN is clear, so the prefetcher fetches nothing.
-            unsafe { self.ring.write(place, at, &[word]) }.inspect_err(|_| self.written = false)?;
+        if !self.at_rest {
+            if !self.has_stopped(device)? {
+                return Ok(());
+            }
+            let (at, word) = (self.control_at(), self.owned());
+            for steps in self.launched..self.launched + rung {
+                let place = self.place(steps);
+                // SAFETY: RUN is clear, so the prefetcher fetches nothing.
+                unsafe { self.ring.write(place, at, &[word]) }
+                    .inspect_err(|_| self.written = false)?;
+            }
         }
-        self.start(device);
+        self.start(device, rung);
         Ok(())
     }
 
-    /// Runs the prefetcher from the first waiting job on. All waiting jobs' descriptors are owned.
-    fn start(&mut self, device: &impl Device) {
+    /// Runs the prefetcher from the first waiting job on. The descriptors of the first `rung` of
+    /// them are owned, and no other one is.
+    fn start(&mut self, device: &impl Device, rung: usize) {
         let (fetch, addr) = (At(device, self.at), self.ring.addr(self.place(self.launched)));
+        (self.launched, self.waiting, self.at_rest) =
+            (self.launched + rung, self.waiting - rung, false);
         // SAFETY: the descriptors from the first up to the unowned one name operands that were
         // handed over, and that `check` accepted.
         unsafe {
@@ -188,29 +222,54 @@ impl Prefetch {
             regs::FETCH_NEXT_HIGH.write(&fetch, high(addr));
             regs::FETCH_CONTROL.write(&fetch, regs::RUN | regs::FETCH_IRQ_ENABLE);
         }
-        (self.launched, self.waiting) = (self.launched + self.waiting, 0);
     }
 
-    /// Polls for the oldest job's end. The register comes first, because each read of a descriptor
-    /// is a sync on a port that does not snoop.
+    /// Polls for the oldest job's end. The descriptor comes first if the port snoops, or if an
+    /// interrupt was for several; otherwise the register does, because a read of a descriptor is a
+    /// sync.
+    ///
+    /// The prefetcher interrupts before its write is seen in memory. So after the last end one
+    /// read of the register finds the interrupt that is left.
     pub(super) fn look(&mut self, device: &impl Device) -> Result<Option<Completion>> {
+        self.launch(device)?;
+        if self.more || self.ring.is_coherent() {
+            let end = self.tell(device)?;
+            if end.is_some() {
+                self.skipped = true;
+                if self.launched == 0 {
+                    self.acknowledge(device)?;
+                }
+                return Ok(end);
+            }
+        }
+        // An end that waits for its time was seen after its interrupt.
+        let (was_skipped, was_seen) = (self.skipped, self.seen > 0);
+        let is_raised = self.acknowledge(device)?;
+        if !is_raised && !self.settle.waits() {
+            return Ok(None);
+        }
+        let end = self.tell(device)?;
+        if end.is_some() && self.launched == 0 && !was_seen && (was_skipped || !is_raised) {
+            self.acknowledge(device)?;
+        }
+        Ok(end)
+    }
+
+    /// Reads the register, and acknowledges the interrupt, before a descriptor is read: a later end
+    /// raises it again. Returns whether it was raised.
+    fn acknowledge(&mut self, device: &impl Device) -> Result<bool> {
         let fetch = At(device, self.at);
-        if !self.more {
-            let status = regs::FETCH_STATUS.read(&fetch);
-            if status & !regs::FETCH_IRQ != 0 {
-                return Err(gone(status));
-            }
-            if status & regs::FETCH_IRQ != 0 {
-                // Before the descriptor is read: a later end sets the bit again.
-                // SAFETY: acknowledging moves no data.
-                unsafe { regs::FETCH_STATUS.write(&fetch, regs::FETCH_IRQ) };
-                self.more = true;
-            }
+        let status = regs::FETCH_STATUS.read(&fetch);
+        if status & !regs::FETCH_IRQ != 0 {
+            return Err(gone(status));
         }
-        if self.waiting > 0 {
-            self.launch(device)?;
+        self.skipped = false;
+        let is_raised = status & regs::FETCH_IRQ != 0;
+        if is_raised {
+            // SAFETY: acknowledging moves no data.
+            unsafe { regs::FETCH_STATUS.write(&fetch, regs::FETCH_IRQ) };
         }
-        if self.more || self.settle.waits() { self.tell(device) } else { Ok(None) }
+        Ok(is_raised)
     }
 
     /// Counts the descriptors that were written back; only the oldest if an end needs no settling.
@@ -252,9 +311,10 @@ impl Prefetch {
         Ok(Some(completion(self.config.mode, slot, bytes, status & (regs::ERRORS | regs::EARLY))))
     }
 
-    /// The core was reset. The waiting jobs never began.
+    /// The core was reset. The waiting jobs never began; their descriptors may be owned.
     pub(super) const fn stopped(&mut self) {
-        self.waiting = 0;
+        self.written &= !self.at_rest;
+        (self.waiting, self.owed, self.at_rest) = (0, 0, false);
         self.settle.rest();
     }
 

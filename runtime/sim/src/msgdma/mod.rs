@@ -190,13 +190,13 @@ unsafe impl Model for MsgdmaModel {
 
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         let now_ns = bus.now_ns();
-        if self.gone {
-            return self.land(now_ns, bus);
-        }
         // Each round handles one event, in the order of their times.
         while !self.gone {
             let Some(at_ns) = self.next_at_ns().filter(|&at_ns| at_ns <= now_ns) else { break };
             self.happen(at_ns, bus);
+        }
+        if self.gone {
+            return self.land(now_ns, bus);
         }
         if let Some(addr) = self.dispatcher.stuck_at() {
             let _ = bus.write(DevAddr(addr), &[GARBAGE]);

@@ -283,6 +283,42 @@ fn descriptors_are_coherent_where_the_port_does_not_snoop() {
     assert!(matches!(bad, Error::Argument { name: "coherent_memory", value: 2, .. }), "{bad}");
 }
 
+/// Coherent memory that the device does not reach is no reason to refuse the driver.
+#[test]
+fn unreached_coherent_memory_leaves_the_given_one() {
+    let tree = tree(&[("fd500000.dma", "dma@fd500000")]);
+    let memory = |port: Port, driver: &str, settings: &str| {
+        let (device, _kernel) =
+            open_dev_node(&tree, bound("fd500000.dma"), "contigo:fd500000").unwrap();
+        let region = Region::new(device.memory(&super::memory("contigo"), 1 << 16).unwrap());
+        let region = region.unwrap();
+        let given = region.alloc(1 << 16, Align::PAGE).unwrap();
+        let port = device.seen_through(port);
+        device
+            .driver_memory(row(driver).unwrap(), Settings(settings), &port, Some(given))
+            .map(|(_, found)| (found.unwrap(), region.alloc(1 << 16, Align::PAGE).is_ok()))
+    };
+    // The fake's first memory is at 256 MiB, and the next one 16 MiB higher.
+    let short = Port { window: (0, 0x100F_FFFF), ..PORT };
+    for (port, driver, limit) in
+        [(short, "zdma", ""), (PORT, "msgdma", "address_bits=24"), (short, "axi_dma", "")]
+    {
+        let (found, is_free) = memory(port, driver, limit).unwrap();
+        let Descriptors::Synced { refused: Some(error @ Error::Unreachable { .. }) } = found else {
+            panic!("{driver}: {found:?}")
+        };
+        assert!(!is_free, "{driver}: the program's memory came back");
+        let asked = format!("coherent_memory=1,{limit}");
+        assert_eq!(memory(port, driver, asked.trim_end_matches(',')), Err(error), "{driver}");
+    }
+    let high = Port { offset: 1 << 32, addr_bits: 40, window: (0, u64::MAX), ..PORT };
+    for (settings, reached) in [("", false), ("address_bits=40", true), ("address_bits=32", false)]
+    {
+        let (found, is_free) = memory(high, "axi_dma", settings).unwrap();
+        assert_eq!((found == Descriptors::Coherent, is_free), (reached, reached), "{settings}");
+    }
+}
+
 /// A simulated board has such memory where it is asked for, and a UIO device has none.
 #[test]
 fn other_devices_keep_the_given_memory() {

@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "stop programs are run, and windows are watched")]
 //! mSGDMA: refusals, edges, errors, and stops.
 
+mod bursts;
 mod packets;
 mod responses;
 mod stops;

@@ -126,7 +126,7 @@ fn with_driver(
     let settings = Settings(task.settings);
     driver.settings.map_or(Ok(()), |known| settings.only(known))?;
     let (memory, descriptors) = match opened {
-        Some(opened) => opened.driver_memory(driver, settings, device.port().coherent, memory)?,
+        Some(opened) => opened.driver_memory(driver, settings, device.port(), memory)?,
         None => (memory, None),
     };
     let parts = Parts { device, memory, settings, map: None };

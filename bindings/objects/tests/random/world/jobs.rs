@@ -126,10 +126,10 @@ impl World {
     /// The device would not stop, and the ends are looked for. A fault that is found stops it
     /// again.
     fn drains(&mut self, script: &Script, why: impl Fn(&Known) -> Ended) {
-        if !(script.is_faulty && script.fault_is_first) {
-            self.reported(script);
-        }
-        if script.is_faulty && script.sticks == 0 && !self.flying.is_empty() {
+        let was_flying = !self.flying.is_empty();
+        self.reported(script);
+        let is_found = was_flying && (script.fault_is_first || !self.flying.is_empty());
+        if script.is_faulty && script.sticks == 0 && is_found {
             self.lost(why);
         }
     }
@@ -254,4 +254,25 @@ impl World {
             _ => script.sticks = 0,
         }
     }
+}
+
+/// A job that had ended before a fault keeps its report, though the fault is found first.
+#[test]
+fn ends_behind_a_late_fault_are_reported() {
+    let mut world = World::new();
+    for bufs in [[0, 1], [2, 3], [4, 5]] {
+        world.start(bufs);
+    }
+    (0..2).for_each(|_| world.device(0));
+    world.script.lock().unwrap().fault_is_beside = true;
+    assert!(world.ledger.look(Duration::ZERO, |_| false).unwrap());
+    let mut ends = Vec::new();
+    while let Some(end) = world.ledger.take_first(|held, end| {
+        held.0.clear();
+        end
+    }) {
+        ends.push(end);
+    }
+    use End::{Fault, Reported};
+    assert!(matches!(ends[..], [Reported(_), Reported(_), Fault(FAULT)]), "{ends:?}");
 }

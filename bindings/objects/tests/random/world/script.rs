@@ -20,6 +20,8 @@ pub(super) struct Script {
     /// them.
     pub(super) is_faulty: bool,
     pub(super) fault_is_first: bool,
+    /// The look for more ends behind one finds the fault, before the ends that are left.
+    pub(super) fault_is_beside: bool,
     /// The next job is refused by the device itself.
     pub(super) refuses: bool,
     /// How often it does not stop.
@@ -76,6 +78,12 @@ unsafe impl Driver for Scripted {
             failed: failed.then_some("alone"),
             ..Completion::of(slot)
         }))
+    }
+    fn poll_again(&mut self) -> Result<Option<Completion>> {
+        match std::mem::take(&mut self.script.lock().unwrap().fault_is_beside) {
+            true => Err(FAULT),
+            false => Ok(None),
+        }
     }
     fn stop(&mut self) -> Result<()> {
         let mut script = self.script.lock().unwrap();
