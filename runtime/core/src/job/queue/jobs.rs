@@ -306,8 +306,8 @@ impl<D: Driver> Queue<D> {
     pub fn take_back<const N: usize>(&mut self) -> Result<Option<Cancelled<[DevBuf; N]>>> {
         self.is_count(N)?;
         let Some(place) = self.oldest_to_take_back() else { return Ok(None) };
-        let job = self.places.job(place).map_or(0, |job| job.number);
-        Ok(self.hand_out_array(place, Operand::into_dev).map(|buffers| Cancelled { buffers, job }))
+        let taken = self.hand_out_array(place, Operand::into_dev);
+        Ok(taken.map(|(job, buffers)| Cancelled { buffers, job }))
     }
 
     /// As [`take_back`](Self::take_back): each buffer goes from its place to `each`, with its job's
@@ -360,8 +360,7 @@ impl<D: Driver> Queue<D> {
         end: &Completion,
         each: impl Fn(Operand) -> B,
     ) -> Result<Done<[B; N]>> {
-        let number = self.places.job(place).map_or(0, |job| job.number);
-        let buffers = self.hand_out_array(place, each).ok_or(Error::Busy)?;
+        let (number, buffers) = self.hand_out_array(place, each).ok_or(Error::Busy)?;
         Ok(Done::new(buffers, number, end))
     }
 
