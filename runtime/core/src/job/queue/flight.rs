@@ -218,6 +218,16 @@ impl<D: Driver> Queue<D> {
         }
     }
 
+    /// The place of the oldest job that a stopped device has not ended. It counts as taken back.
+    pub(super) fn oldest_to_take_back(&mut self) -> Option<Place> {
+        if self.state != State::Stopped {
+            return None;
+        }
+        let place = self.given.first().or_else(|| self.waiting.first())?;
+        self.counts.cancelled += 1;
+        Some(place)
+    }
+
     /// Puts `place`, which is empty, into the list of free places.
     #[inline]
     fn came_out(&mut self, place: Place) {

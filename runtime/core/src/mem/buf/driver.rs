@@ -135,16 +135,14 @@ impl DriverBuf {
         self.check(offset_bytes, words.len())?;
         // Something that the last call began may still read them.
         self.buf.settled()?;
+        let to = self.cpu;
         for (index, word) in words.iter().enumerate() {
             // SAFETY: `check` found the word inside the buffer, which is mapped and writable while
             // this handle is alive, and of which this is the only handle: no reference to it
             // exists. It begins at a line (`new`), so the word is aligned. One volatile store of a
             // word is allowed in every kind of mapping, device memory included.
             unsafe {
-                self.cpu
-                    .byte_add(offset_bytes + 4 * index)
-                    .cast::<u32>()
-                    .write_volatile(word.to_le())
+                to.byte_add(offset_bytes + 4 * index).cast::<u32>().write_volatile(word.to_le())
             };
         }
         self.buf.publish(offset_bytes, 4 * words.len(), Site::here())?;
