@@ -83,7 +83,8 @@ impl<D: Driver> Queue<D> {
             self.counts.underruns += 1;
         }
         self.report(place, site, |port, job| Event::Complete { port, job });
-        if let Some(bytes) = completion.bytes {
+        // Fewer than it may write, all of which count as written.
+        if let Some(bytes) = completion.bytes.filter(|&bytes| Some(bytes) < most_bytes) {
             received(self.places.operands_mut(place), bytes);
         }
         match completion.failed {

@@ -48,7 +48,7 @@ impl<D: Driver> Queue<D> {
         if words.len() > MAX_WORDS {
             return Err((None, argument("the count of argument words", words.len(), 0, MAX_WORDS)));
         }
-        let way = (&self.port, self.addr_bits);
+        let way = (&self.port, self.reach);
         prepare(&self.driver, way, operands, slices, words, cleaning, site)
     }
 
