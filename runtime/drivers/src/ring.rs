@@ -3,6 +3,7 @@
 
 use contigo_core::mem::{CpuBuf, DriverBuf, Port};
 use contigo_core::types::{Error, Refused, Result};
+use core::mem::ManuallyDrop;
 
 /// The number of words in the longest descriptor.
 const DESCRIPTOR_WORDS_MAX: usize = 16;
@@ -24,8 +25,8 @@ pub(super) struct Layout {
 /// Only [`release`](Self::release) returns the memory. Dropping or forgetting a ring leaks it.
 #[derive(Debug)]
 pub(super) struct Ring {
-    /// `None` after a release.
-    memory: Option<DriverBuf>,
+    /// Taken by a release, after which nothing uses the ring.
+    memory: ManuallyDrop<DriverBuf>,
     /// Bytes from one descriptor to the next.
     stride: usize,
     len: usize,
@@ -59,7 +60,8 @@ impl Ring {
         } else if !addr.is_multiple_of(layout.align_bytes as u64) {
             Error::Misaligned { addr, align_bytes: layout.align_bytes }
         } else {
-            return Ok(Self { memory: Some(memory), stride, len, words: layout.len_bytes / 4 });
+            let memory = ManuallyDrop::new(memory);
+            return Ok(Self { memory, stride, len, words: layout.len_bytes / 4 });
         };
         // SAFETY: no device has its address.
         Err(Refused::new(error, unsafe { memory.reclaim() }))
@@ -73,14 +75,14 @@ impl Ring {
     /// Does the device's port snoop, so that [`read`](Self::read) is no sync?
     #[inline]
     pub(super) fn is_coherent(&self) -> bool {
-        self.memory.as_ref().is_some_and(DriverBuf::is_coherent)
+        self.memory.is_coherent()
     }
 
     /// The bus address of descriptor `index`. For an `index` out of range, the result is not an
     /// address in this memory.
     #[inline]
     pub(super) fn addr(&self, index: usize) -> u64 {
-        self.memory.as_ref().map_or(u64::MAX, |memory| memory.addr_at(index * self.stride).0)
+        self.memory.addr_at(index * self.stride).0
     }
 
     /// The descriptor `steps` after `index`; `steps` is at most [`len`](Self::len).
@@ -114,10 +116,13 @@ impl Ring {
         } else {
             Err(CROSSES)
         };
-        match (cleared.err(), self.memory.take()) {
-            // SAFETY: as above.
-            (Some(error), Some(memory)) => Err(Refused::new(error, unsafe { memory.reclaim() })),
-            (_, memory) => Ok(Self { memory, ..self }),
+        match cleared {
+            Ok(()) => Ok(self),
+            Err(error) => {
+                let memory = ManuallyDrop::into_inner(self.memory);
+                // SAFETY: as above.
+                Err(Refused::new(error, unsafe { memory.reclaim() }))
+            }
         }
     }
 
@@ -136,9 +141,8 @@ impl Ring {
         at_bytes: usize,
         words: &[u32],
     ) -> Result<()> {
-        let Some(memory) = &mut self.memory else { return Err(Error::Busy) };
         // SAFETY: the caller's promise: the descriptor's lines are its own.
-        unsafe { memory.write(index * self.stride + at_bytes, words) }
+        unsafe { self.memory.write(index * self.stride + at_bytes, words) }
     }
 
     /// Clears each descriptor, and writes `done` at its byte `at_bytes`, which marks it complete. A
@@ -167,16 +171,16 @@ impl Ring {
     /// As [`DriverBuf::read`].
     #[inline]
     pub(super) fn read(&mut self, index: usize, at_bytes: usize, words: &mut [u32]) -> Result<()> {
-        let Some(memory) = &mut self.memory else { return Err(Error::Busy) };
-        memory.read(index * self.stride + at_bytes, words)
+        self.memory.read(index * self.stride + at_bytes, words)
     }
 
     /// Returns the memory to its pool.
     ///
     /// # Safety
     /// The device has stopped, and fetches nothing from this memory until it gets another address.
+    /// Nothing uses the ring after this.
     pub(super) unsafe fn release(&mut self) {
-        // SAFETY: the caller's promise.
-        drop(self.memory.take().map(|memory| unsafe { memory.release() }));
+        // SAFETY: the caller's promise: the memory is taken once, and the device does not use it.
+        drop(unsafe { ManuallyDrop::take(&mut self.memory).release() });
     }
 }

@@ -7,6 +7,7 @@ mod event_loop;
 mod imports;
 mod irq;
 mod memory;
+mod several;
 mod stops;
 
 use contigo::linux::dev_node::{DevNode, DmaBuf};

@@ -24,7 +24,7 @@ pub(super) type Slices<const OPERANDS: usize> = Vec<DevSlice, OPERANDS>;
 #[inline]
 pub(super) fn prepare<D: Driver, const OPERANDS: usize>(
     driver: &D,
-    (port, addr_bits): (&Port, u32),
+    (port, reach): (&Port, (u64, u64)),
     operands: &[Operand],
     slices: &mut Slices<OPERANDS>,
     args: &[u32],
@@ -47,7 +47,7 @@ pub(super) fn prepare<D: Driver, const OPERANDS: usize>(
     }
     let (mut reads, mut writes) = (0_usize, 0_usize);
     for (index, (operand, spec)) in operands.iter().zip(specs).enumerate() {
-        let slice = match one(operand, index, spec, port, addr_bits) {
+        let slice = match one(operand, index, spec, port, reach) {
             Ok(slice) => slice,
             Err(error) => return Err((Some(index), error)),
         };
@@ -69,12 +69,12 @@ fn one(
     index: usize,
     spec: &OperandSpec,
     port: &Port,
-    addr_bits: u32,
+    reach: (u64, u64),
 ) -> Result<DevSlice> {
     if operand.direction() != spec.direction {
         return Err(Error::WrongDirection { index, expected: spec.direction });
     }
-    let slice = operand.check(index, port, addr_bits)?;
+    let slice = operand.check(index, port, reach)?;
     spec.check(index, &slice)?;
     if spec.word_bytes > 1 && spec.direction.device_reads() {
         operand.check_words(index, spec.word_bytes, &slice)?;

@@ -41,19 +41,17 @@ impl Port {
     /// # Errors
     /// [`Error::Unreachable`], with what the port reaches.
     pub fn dev_addr(&self, base: BaseAddr, len_bytes: usize) -> Result<DevAddr, Error> {
-        self.dev_addr_within(base, len_bytes, 64)
+        self.dev_addr_within(base, len_bytes, self.reach(64))
     }
 
-    /// As [`dev_addr`](Self::dev_addr), for a master whose address register has only `addr_bits`
-    /// bits.
+    /// As [`dev_addr`](Self::dev_addr), for a master that [reaches](Self::reach) only so far.
     #[inline]
     pub(crate) fn dev_addr_within(
         &self,
         base: BaseAddr,
         len_bytes: usize,
-        addr_bits: u32,
+        (lowest, highest): (u64, u64),
     ) -> Result<DevAddr, Error> {
-        let (lowest, highest) = self.reach(addr_bits);
         let addr = match base {
             BaseAddr::Phys(PhysAddr(raw)) => raw.checked_add(self.offset),
             BaseAddr::Dev(DevAddr(raw)) => Some(raw),
@@ -66,13 +64,12 @@ impl Port {
             {
                 Ok(DevAddr(first))
             }
-            _ => Err(self.unreachable(addr, len_bytes, addr_bits)),
+            _ => Err(self.unreachable(addr, len_bytes, (lowest, highest))),
         }
     }
 
     #[cold]
-    fn unreachable(&self, addr: Option<u64>, len_bytes: usize, addr_bits: u32) -> Error {
-        let (first, last) = self.reach(addr_bits);
+    fn unreachable(&self, addr: Option<u64>, len_bytes: usize, (first, last): (u64, u64)) -> Error {
         let addr = addr.unwrap_or(u64::MAX);
         Error::Unreachable { port: self.name, addr, len_bytes, first, last }
     }
@@ -96,7 +93,7 @@ impl Port {
     /// The first and the last bus address that the port and a register of `addr_bits` bits both
     /// reach.
     #[inline]
-    const fn reach(&self, addr_bits: u32) -> (u64, u64) {
+    pub(crate) const fn reach(&self, addr_bits: u32) -> (u64, u64) {
         let bits = if addr_bits < self.addr_bits { addr_bits } else { self.addr_bits };
         let highest = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
         (self.window.0, if highest < self.window.1 { highest } else { self.window.1 })

@@ -53,6 +53,16 @@ pub(crate) fn begins(event: Event, site: Site) {
     let _ = (event, site);
 }
 
+/// Does something hear of events? For those of each job, which are made only then.
+#[inline]
+pub(crate) fn is_heard() -> bool {
+    #[cfg(feature = "audit")]
+    let is_listener = listener::get().is_some();
+    #[cfg(not(feature = "audit"))]
+    let is_listener = false;
+    cfg!(any(feature = "log", feature = "defmt")) || is_listener
+}
+
 /// Reports to the program's listener, and to `log` and `defmt`, that `event` happened.
 #[inline]
 pub(crate) fn happened(event: Event, site: Site) {

@@ -223,7 +223,7 @@ impl Lane {
     }
 
     /// The oldest job's next descriptor: of a packet that is sent, only the last one counts.
-    #[inline]
+    #[inline(always)]
     fn next_done(&mut self) -> Result<Next> {
         let pieces = self.pieces();
         if self.side == Side::Mm2s {

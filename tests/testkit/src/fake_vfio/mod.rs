@@ -165,6 +165,11 @@ unsafe impl SystemCalls for FakeVfio {
         Ok(self.file(Kind::Event, fd))
     }
 
+    fn wait_readable(&self, file: &Fd, timeout_us: u32) -> Result<bool, i32> {
+        self.lock().strike("ppoll(eventfd)")?;
+        Running.wait_readable(file, timeout_us)
+    }
+
     unsafe fn ioctl(
         &self,
         file: &Fd,

@@ -31,8 +31,9 @@ fn a_wait_unmasks_and_takes_the_interrupt() {
         let ((kernel, dev_node), last) = (with(interrupts), interrupts - 1);
         let irq = dev_node.irq(last).unwrap();
         assert_eq!(kernel.masked(), u32::MAX, "when the file is opened");
+        kernel.refuse("ioctl(CONTIGO_UNMASK)", libc::EIO);
         let start = Instant::now();
-        assert_eq!(irq.wait_at_most(20_000), Ok(()));
+        assert_eq!(irq.wait_at_most(20_000), Ok(()), "a wait is one call, and unmasks by itself");
         assert!(start.elapsed() >= Duration::from_millis(20), "it ends on time, and not before");
         let unmasked = vec![Event::Unmasked(1 << last)];
         assert_eq!((irq.interrupts(), kernel.log()), (0, unmasked), "the others stay as they are");

@@ -202,7 +202,10 @@ fn wait_ends_at_interrupt_or_its_limit() {
         let rings = |fd: BorrowedFd<'_>| {
             poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::ZERO).unwrap() > 0
         };
-        let fd = armed();
+        kernel.fail("ppoll(eventfd)", 0, Errno::EIO);
+        let fd = armed(); // one call less than a wait: it does not sleep
+        let failed = Error::Os { call: "ppoll(eventfd)", errno: Errno::EIO as i32 };
+        assert_eq!(device.wait_at_most(1), Err(failed), "a wait does, once");
         assert!(!rings(fd) && kernel.raise() && rings(fd), "{interrupt:?}");
         assert!(!rings(armed()) && kernel.raise(), "{interrupt:?}");
         let is_level = interrupt == Interrupt::Intx;

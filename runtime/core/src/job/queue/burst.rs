@@ -102,7 +102,7 @@ impl<D: Driver> Queue<D> {
         let mut slices = Slices::<{ crate::job::MAX_OPERANDS }>::new();
         for (index, operand) in self.places.operands(place).iter().enumerate() {
             // The check of `ready`, which found nothing to refuse. There is room for each.
-            match operand.check(index, &self.port, self.addr_bits) {
+            match operand.check(index, &self.port, self.reach) {
                 Ok(slice) => _ = slices.push(slice),
                 Err(error) => {
                     self.given.push(&mut self.places, place);

@@ -6,7 +6,7 @@ use super::list::Place;
 use crate::job::prepare::{ended, received};
 use crate::job::{Completion, Driver, JobError};
 use crate::mem::buf::Syncs;
-use crate::trace::{self, Event, Site};
+use crate::trace::{Event, Site};
 use crate::types::{Result, barrier, timeout_us};
 use core::time::Duration;
 
@@ -82,8 +82,9 @@ impl<D: Driver> Queue<D> {
         if self.given.len() + self.waiting.len() == 1 && self.state != State::Stopped {
             self.counts.underruns += 1;
         }
-        trace::happened(Event::Complete { port: self.port.name, job: self.count_of(place) }, site);
-        if let Some(bytes) = completion.bytes {
+        self.report(place, site, |port, job| Event::Complete { port, job });
+        // Fewer than it may write, all of which count as written.
+        if let Some(bytes) = completion.bytes.filter(|&bytes| Some(bytes) < most_bytes) {
             received(self.places.operands_mut(place), bytes);
         }
         match completion.failed {

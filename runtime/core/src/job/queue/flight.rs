@@ -48,7 +48,7 @@ impl<D: Driver> Queue<D> {
         if words.len() > MAX_WORDS {
             return Err((None, argument("the count of argument words", words.len(), 0, MAX_WORDS)));
         }
-        let way = (&self.port, self.addr_bits);
+        let way = (&self.port, self.reach);
         prepare(&self.driver, way, operands, slices, words, cleaning, site)
     }
 
@@ -151,7 +151,7 @@ impl<D: Driver> Queue<D> {
         submitted?;
         self.owed += usize::from(self.held);
         self.next = if slot + 1 >= self.slots { 0 } else { slot + 1 };
-        trace::happened(Event::Submit { port: self.port.name, job: self.count_of(place) }, site);
+        self.report(place, site, |port, job| Event::Submit { port, job });
         Ok(())
     }
 
@@ -189,17 +189,18 @@ impl<D: Driver> Queue<D> {
         self.came_out(place);
     }
 
-    /// What `each` makes of the operands at `place`, in an array of as many as a job has.
+    /// The number of the job at `place`, and what `each` makes of its operands, in an array of as
+    /// many as a job has.
     #[inline]
     pub(super) fn hand_out_array<const N: usize, B>(
         &mut self,
         place: Place,
         each: impl Fn(Operand) -> B,
-    ) -> Option<[B; N]> {
-        let buffers = self.places.take_array(place, each)?;
+    ) -> Option<(u64, [B; N])> {
+        let taken = self.places.take_array(place, each)?;
         self.leave(place);
         self.came_out(place);
-        Some(buffers)
+        Some(taken)
     }
 
     /// Removes the job at `place` from its list, and frees its slot.
@@ -215,6 +216,16 @@ impl<D: Driver> Queue<D> {
         } else {
             self.waiting.remove(&mut self.places, place);
         }
+    }
+
+    /// The place of the oldest job that a stopped device has not ended. It counts as taken back.
+    pub(super) fn oldest_to_take_back(&mut self) -> Option<Place> {
+        if self.state != State::Stopped {
+            return None;
+        }
+        let place = self.given.first().or_else(|| self.waiting.first())?;
+        self.counts.cancelled += 1;
+        Some(place)
     }
 
     /// Puts `place`, which is empty, into the list of free places.
@@ -252,6 +263,14 @@ impl<D: Driver> Queue<D> {
         }
         self.begin_anew_if_empty();
         Ok(())
+    }
+
+    /// Reports an event of the job at `place`, which is not made if nothing listens.
+    #[inline]
+    pub(super) fn report(&self, place: Place, site: Site, event: fn(&'static str, u64) -> Event) {
+        if trace::is_heard() {
+            trace::happened(event(self.port.name, self.count_of(place)), site);
+        }
     }
 
     /// The number of the job at `place` in events, which count from 1.

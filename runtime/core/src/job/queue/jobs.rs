@@ -233,7 +233,7 @@ impl<D: Driver> Queue<D> {
             Ok(None) => return Ok(None),
             Err(JobError { error, cause, .. }) => return Err(JobError::leaked(error, cause)),
         };
-        self.taken(place, site, |queue, place| out(queue, place, &completion)).map(Some)
+        self.taken(place, site, |queue, place| out(queue, place, &completion))
     }
 
     /// As [`wait_device`](Self::wait_device), for a stream. While ends are at hand, a doorbell that
@@ -258,7 +258,7 @@ impl<D: Driver> Queue<D> {
             queue.sync_ended(site);
             queue.out(place, &completion, Operand::into_dev)
         };
-        self.taken(place, site, out).map(Some)
+        self.taken(place, site, out)
     }
 
     /// Takes the job at `place`, which has ended, out of the queue.
@@ -268,10 +268,13 @@ impl<D: Driver> Queue<D> {
         place: Place,
         site: Site,
         out: impl FnOnce(&mut Self, Place) -> Result<Done<[B; N]>, Error>,
-    ) -> Result<Done<[B; N]>, JobError<[DevBuf; N]>> {
-        let taken = out(self, place).map_err(|error| self.failed_alone(place, error));
+    ) -> Result<Option<Done<[B; N]>>, JobError<[DevBuf; N]>> {
+        let done = match out(self, place) {
+            Ok(done) => done,
+            Err(error) => return Err(self.failed_alone(place, error, site)),
+        };
         self.feed(site);
-        taken
+        Ok(Some(done))
     }
 
     /// As [`wait_device`](Self::wait_device), for any number of buffers: each goes from its place
@@ -306,8 +309,8 @@ impl<D: Driver> Queue<D> {
     pub fn take_back<const N: usize>(&mut self) -> Result<Option<Cancelled<[DevBuf; N]>>> {
         self.is_count(N)?;
         let Some(place) = self.oldest_to_take_back() else { return Ok(None) };
-        let job = self.places.job(place).map_or(0, |job| job.number);
-        Ok(self.hand_out_array(place, Operand::into_dev).map(|buffers| Cancelled { buffers, job }))
+        let taken = self.hand_out_array(place, Operand::into_dev);
+        Ok(taken.map(|(job, buffers)| Cancelled { buffers, job }))
     }
 
     /// As [`take_back`](Self::take_back): each buffer goes from its place to `each`, with its job's
@@ -345,6 +348,10 @@ impl<D: Driver> Queue<D> {
     #[inline]
     fn succeeded(&mut self, place: Place, end: &Completion, site: Site) -> Result<()> {
         self.no_fault(end)?;
+        // Its operands were given to this port: nothing to invalidate, nor to wait for.
+        if self.port.coherent {
+            return Ok(());
+        }
         self.sync_ended(site);
         self.places
             .operands(place)
@@ -360,8 +367,7 @@ impl<D: Driver> Queue<D> {
         end: &Completion,
         each: impl Fn(Operand) -> B,
     ) -> Result<Done<[B; N]>> {
-        let number = self.places.job(place).map_or(0, |job| job.number);
-        let buffers = self.hand_out_array(place, each).ok_or(Error::Busy)?;
+        let (number, buffers) = self.hand_out_array(place, each).ok_or(Error::Busy)?;
         Ok(Done::new(buffers, number, end))
     }
 
@@ -371,21 +377,13 @@ impl<D: Driver> Queue<D> {
         &mut self,
         place: Place,
         error: Error,
+        site: Site,
     ) -> JobError<[DevBuf; N]> {
         let mut buffers = Vec::<_, N>::new();
         // There is room for each: a job has `N`.
         self.hand_out(place, |_, operand| drop(buffers.push(operand.into_dev())));
+        self.feed(site);
         JobError { error, cause: error, operand: None, buffers: buffers.into_array().ok() }
-    }
-
-    /// The place of the oldest job that a stopped device has not ended. It counts as taken back.
-    pub(super) fn oldest_to_take_back(&mut self) -> Option<Place> {
-        if self.state != State::Stopped {
-            return None;
-        }
-        let place = self.given.first().or_else(|| self.waiting.first())?;
-        self.counts.cancelled += 1;
-        Some(place)
     }
 }
 

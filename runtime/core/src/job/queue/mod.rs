@@ -92,8 +92,8 @@ pub struct Queue<D: Driver> {
     /// The driver's port, read once: buffers are given back for the port they were checked for.
     port: Port,
     in_order: bool,
-    /// The driver's width of addresses, read once too.
-    addr_bits: u32,
+    /// The bus addresses that port and driver both reach.
+    reach: (u64, u64),
     /// How many slots the driver has.
     slots: usize,
     /// How many jobs the driver is given at once: if they end out of order, a bit of `slots_used`
@@ -181,7 +181,7 @@ impl<D: Driver> Queue<D> {
         let mut queue = Self {
             port: *driver.port(),
             in_order,
-            addr_bits: driver.addr_bits(),
+            reach: driver.port().reach(driver.addr_bits()),
             slots,
             most_given: if in_order { slots } else { slots.min(u64::BITS as usize) },
             driver,

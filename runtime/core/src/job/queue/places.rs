@@ -197,7 +197,9 @@ impl Places {
             (0..len).for_each(|at| first.add(at).write(from.as_ptr().add(at).read()));
         }
         if let Some(there) = self.job_mut(place) {
-            *there = Job { is_here: true, next: there.next, ..job };
+            // The rest is written before it is read.
+            (there.number, there.tag, there.most_bytes) = (job.number, job.tag, job.most_bytes);
+            there.is_here = true;
         }
         true
     }
@@ -250,19 +252,20 @@ impl Places {
         }
     }
 
-    /// Takes the operands at `place` out, and returns what `each` makes of them. `None`: there is
-    /// no job, or jobs do not have `N` operands.
+    /// Takes the operands at `place` out, and returns the job's number with what `each` makes of
+    /// them. `None`: there is no job, or jobs do not have `N` operands.
     #[inline]
     pub(super) fn take_array<const N: usize, B>(
         &mut self,
         place: Place,
         each: impl Fn(Operand) -> B,
-    ) -> Option<[B; N]> {
+    ) -> Option<(u64, [B; N])> {
         let (first, each_has) = (self.operands_at(place)?, self.operands_each);
         let job = self.job_mut(place).filter(|job| job.is_here && each_has == N)?;
         job.is_here = false;
+        let number = job.number;
         // SAFETY: as in `take`.
-        Some(array::from_fn(|index| each(unsafe { first.add(index).read() })))
+        Some((number, array::from_fn(|index| each(unsafe { first.add(index).read() }))))
     }
 
     /// Keeps the words of a job that waits. There are at most [`MAX_WORDS`].

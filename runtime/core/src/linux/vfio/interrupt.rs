@@ -93,14 +93,15 @@ impl Signal {
         self.event.as_ref().map(Fd::raw)
     }
 
-    /// Waits for the interrupt, at most `timeout_us`.
+    /// Waits for the interrupt, at most `timeout_us`: ppoll and a read, and the unmasking of a line.
     ///
     /// # Errors
     /// [`Error::Os`].
     pub(super) fn wait(&self, kernel: &Kernel, device: &Fd, timeout_us: u32) -> Result<(), Error> {
         let Some(event) = &self.event else { return Spin.wait_at_most(timeout_us) };
         self.unmask(kernel, device)?;
-        wait_readable(kernel, event, timeout_us)
+        let ready = kernel.wait_readable(event, timeout_us);
+        if ready.map_err(|errno| os("ppoll(eventfd)", errno))? { take(event) } else { Ok(()) }
     }
 
     /// Takes the count, unmasks the next interrupt, and returns the eventfd's number.
@@ -109,7 +110,7 @@ impl Signal {
     /// [`Error::Os`].
     pub(super) fn arm(&self, kernel: &Kernel, device: &Fd) -> Result<Option<i32>, Error> {
         let Some(event) = &self.event else { return Ok(None) };
-        wait_readable(kernel, event, 0)?;
+        take(event)?;
         self.unmask(kernel, device)?;
         Ok(Some(event.raw()))
     }
@@ -125,15 +126,10 @@ impl Signal {
     }
 }
 
-/// Waits until the eventfd counts something, at most `timeout_us`, and takes the count. After a
-/// signal the caller polls the device, and waits again.
-fn wait_readable(kernel: &Kernel, event: &Fd, timeout_us: u32) -> Result<(), Error> {
-    let ready = kernel.wait_readable(event, timeout_us);
-    if !ready.map_err(|errno| os("ppoll(eventfd)", errno))? {
-        return Ok(());
-    }
+/// Takes the eventfd's count, so that the next wait lasts.
+fn take(event: &Fd) -> Result<(), Error> {
     match event.take_count() {
-        // EAGAIN: another reader of the same descriptor took it.
+        // EAGAIN: nothing came, or another reader of the same descriptor took it.
         Ok(_) | Err(EAGAIN) => Ok(()),
         Err(errno) => Err(os("read(eventfd)", errno)),
     }

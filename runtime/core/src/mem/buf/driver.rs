@@ -10,6 +10,7 @@ use crate::trace::Site;
 use crate::types::{DevAddr, Direction, Error, Refused, barrier};
 use core::fmt;
 use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
 
 /// Memory that a driver shares with its device, beside the operands of its jobs: a PL330's
 /// microcode, a DMA engine's descriptors and the status that it writes into them. It belongs to the
@@ -45,7 +46,14 @@ use core::mem::ManuallyDrop;
 #[must_use = "dropping it leaks its memory"]
 pub struct DriverBuf {
     buf: ManuallyDrop<DevBuf>,
+    /// INVARIANT: the CPU's address of the buffer's first byte.
+    cpu: NonNull<u8>,
 }
+
+// SAFETY: `DevBuf` is `Send`, and `cpu` is an address inside it, used only by its methods.
+unsafe impl Send for DriverBuf {}
+// SAFETY: `&DriverBuf` gives numbers only.
+unsafe impl Sync for DriverBuf {}
 
 impl DriverBuf {
     /// Takes all of `buf`, for a device on `port` whose address register has `addr_bits` bits. It
@@ -71,7 +79,7 @@ impl DriverBuf {
         // SAFETY: the buffer is dropped or comes back only by `release`, whose caller guarantees
         // that the device has stopped.
         let buf = unsafe { buf.hand_over(port, addr_bits, .., Direction::Bidirectional)? };
-        Ok(Self { buf: ManuallyDrop::new(buf) })
+        Ok(Self { cpu: buf.cpu_ptr(), buf: ManuallyDrop::new(buf) })
     }
 
     /// Does its port snoop? Then [`read`](Self::read) is no sync, and costs less than a register.
@@ -127,7 +135,7 @@ impl DriverBuf {
         self.check(offset_bytes, words.len())?;
         // Something that the last call began may still read them.
         self.buf.settled()?;
-        let to = self.buf.cpu_ptr();
+        let to = self.cpu;
         for (index, word) in words.iter().enumerate() {
             // SAFETY: `check` found the word inside the buffer, which is mapped and writable while
             // this handle is alive, and of which this is the only handle: no reference to it
@@ -163,12 +171,11 @@ impl DriverBuf {
         self.check(offset_bytes, words.len())?;
         barrier::after_completion();
         self.buf.look_again(offset_bytes, 4 * words.len(), Site::here())?;
-        let from = self.buf.cpu_ptr();
         for (index, word) in words.iter_mut().enumerate() {
             // SAFETY: as in `write`. The device may write it meanwhile: no reference to it exists,
             // and one aligned volatile load of a word returns its value from before or after that.
             *word = u32::from_le(unsafe {
-                from.byte_add(offset_bytes + 4 * index).cast::<u32>().read_volatile()
+                self.cpu.byte_add(offset_bytes + 4 * index).cast::<u32>().read_volatile()
             });
         }
         Ok(())

@@ -25,7 +25,7 @@ pub(super) fn check(
     direction: Direction,
     index: usize,
     port: &Port,
-    addr_bits: u32,
+    reach: (u64, u64),
 ) -> Result<DevSlice, Error> {
     if span.len == 0 {
         return Err(Error::BufferSize { index, need_bytes: 1, have_bytes: 0 });
@@ -44,7 +44,7 @@ pub(super) fn check(
     if !port.coherent {
         check_caches(chunk, span, direction, port)?;
     }
-    let addr = port.dev_addr_within(mapping.base.plus(span.start), span.len, addr_bits)?;
+    let addr = port.dev_addr_within(mapping.base.plus(span.start), span.len, reach)?;
     Ok(DevSlice { addr, offset_bytes: 0, len_bytes: span.len })
 }
 
@@ -95,7 +95,7 @@ fn ready(
     prepare: impl FnOnce(Span) -> Result<(), Error>,
 ) -> Result<(Span, DevAddr), Error> {
     let span = span?;
-    let slice = check(chunk, span, direction, 0, port, addr_bits)?;
+    let slice = check(chunk, span, direction, 0, port, port.reach(addr_bits))?;
     prepare(span)?;
     barrier::before_doorbell();
     Ok((span, slice.addr))

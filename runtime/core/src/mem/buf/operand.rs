@@ -113,13 +113,13 @@ impl Operand {
         &self,
         index: usize,
         port: &Port,
-        addr_bits: u32,
+        reach: (u64, u64),
     ) -> Result<DevSlice, Error> {
         if !self.buf.inside {
             let (start, end) = (self.asked.start, self.asked.len);
             return Err(Error::OutOfRange { start, end, len_bytes: self.buf.span().len });
         }
-        hand_over::check(self.chunk(), self.asked, self.direction(), index, port, addr_bits)
+        hand_over::check(self.chunk(), self.asked, self.direction(), index, port, reach)
     }
 
     /// Checks that the block has the bytes beside `slice` that a device reads in whole words of
