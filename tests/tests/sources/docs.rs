@@ -28,7 +28,7 @@ mod fir {
     }
 }
 // What `contigo map` prints: the map is checked as it is compiled.
-#[allow(unused, reason = "a page shows it")]
+#[allow(unused, unreachable_pub, reason = "a page shows it")]
 #[path = "../../../docs/examples/fir_map.rs"]
 mod fir_map;
 #[allow(clippy::all, unsafe_code, reason = "quoted by pages")]

@@ -150,7 +150,8 @@ fn rust(map: &KernelMap) -> String {
     }
     // The rules are in the map's own text.
     let told: serde_json::Value = serde_json::from_str(&map.to_string()).unwrap_or_default();
-    let rules = (0..).map(|at| told["pointers"][at]["bytes"].as_str().unwrap_or_default());
+    let rule = |at| told.pointer(&format!("/pointers/{at}/bytes")).and_then(|rule| rule.as_str());
+    let rules = (0..).map(|at: usize| rule(at).unwrap_or_default());
     for ((pointer, operand), rule) in map.pointers().iter().zip(map.operands()).zip(rules) {
         let spec = match operand.direction {
             Direction::ToDevice => "to_device",
