@@ -235,7 +235,8 @@ pub unsafe trait Driver {
 
     /// As [`submit`](Self::submit), for a job that others follow at once: the device may see it as
     /// late as at the next [`doorbell`](Self::doorbell) or `submit`. One of them comes before the
-    /// next poll, unless the device is stopped first or a method panics. The default submits it.
+    /// next poll, unless [`stop`](Self::stop) comes first, also one that fails, or a method panics.
+    /// The default submits it.
     ///
     /// # Errors
     /// As `submit`.
