@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "the program promises what its registers, drivers and ports are")]
 //! A device, opened by its name: one opening for its registers and its memory.
 
+use crate::computed::Computed;
 use crate::engine::Engine;
 use crate::error::{Refusal, of_class, raised, raised_as, refused};
 use crate::function::{self, ParameterKind, Size};
@@ -11,7 +12,7 @@ use crate::names;
 use crate::opening::{GateIn, Opening, as_it_is, held, inside, stop_step, word};
 use crate::region::Region;
 use crate::shared::{Shared, limit, seconds};
-use crate::simulation::{Computed, Simulation};
+use crate::simulation::Simulation;
 use contigo::hw::poll_until;
 use contigo::job::{Parts, Settings, StopProgram};
 use contigo::linux::same_process;

@@ -1,6 +1,7 @@
 //! A driver of a device, opened by its name, and the ends of the jobs that it is given: those of a
 //! queue or a stream, or the engine's own.
 
+use crate::computed::Computed;
 use crate::error::{Refusal, raised, refused};
 use crate::job::{Core, Done, Job, open};
 use crate::jobs::Jobs;
@@ -8,7 +9,6 @@ use crate::lock::Plain;
 use crate::memory::word;
 use crate::record::Taker;
 use crate::shared::{limit, seconds};
-use crate::simulation::Computed;
 use contigo::job::AnyDriver;
 use contigo_objects::JOBS;
 use pyo3::prelude::*;

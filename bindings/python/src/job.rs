@@ -1,13 +1,13 @@
 //! A job of an engine as Python has it: what it is given, and its end.
 
 use crate::buffer::{Buffer, Operand};
+use crate::computed::Computed;
 use crate::error::{Refusal, of_class, raised, refused};
 use crate::jobs::{JobOperand, Jobs};
 use crate::local::ProcessLocal;
 use crate::lock::{Kept, Plain};
 use crate::record::{End, Record, Taker};
 use crate::shared::{Shared, limit, seconds};
-use crate::simulation::Computed;
 use contigo::job::AnyDriver;
 use contigo::{Completion, Direction, OperandSpec};
 use pyo3::exceptions::{PyTypeError, PyValueError};

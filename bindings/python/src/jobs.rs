@@ -1,10 +1,10 @@
 //! Jobs in flight on one driver, and what became of them.
 
 use crate::buffer::Buffer;
+use crate::computed::Computed;
 use crate::error::{Refusal, of_class, raised, raised_as, refused};
 use crate::lock::Kept;
 use crate::record::{End, Flight, Record, Taker};
-use crate::simulation::Computed;
 use contigo::job::{AnyDriver, Descriptors, MAX_OPERANDS, QueueCounts};
 use contigo::{Completion, Direction, Driver, Error, JobError, OperandSpec, Queue};
 use contigo_objects::{JOBS, Ledger, Operands};

@@ -13,7 +13,7 @@
 //!        │     tensor.rs: DLPack, both ways
 //!        ▼
 //!   inner.rs: who has its bytes ──► memory.rs: the region's part, and how a device reaches it
-//!   simulation.rs: a simulated kernel that a function of Python's computes
+//!   simulation.rs: a simulated kernel that a function of Python's computes; computed.rs: its jobs
 //!   lock.rs: every lock, and what may be done under one; shared.rs: how threads wait
 //!   local.rs: what a child of fork does not get; error.rs: refusals, and their exceptions
 //! ```
@@ -26,6 +26,7 @@
 //! them.
 
 mod buffer;
+mod computed;
 mod design;
 mod device;
 mod engine;

@@ -1,8 +1,8 @@
 //! A value that threads of Python share, and that one of them waits on.
 
+use crate::computed::Computed;
 use crate::error::{Refusal, raised};
 use crate::lock::{Lock, Plain};
-use crate::simulation::Computed;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::sync::Arc;
