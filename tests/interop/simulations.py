@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import signal
 import threading
 import time
 
@@ -88,6 +89,15 @@ def test_job_fails_where_its_function_does():
         for _ in range(2):
             refused(contigo.DeviceError, lambda: kernel(x, y, 10), *words)
             assert (x.owner, y.owner) == ("cpu", "cpu")
+    # A text that no file can have.
+    kernel, x, y = simulated(lambda x, y, n: exec('raise ValueError("\\udc80")'))
+    for _ in range(2):
+        refused(contigo.DeviceError, lambda: kernel(x, y, 10), "ValueError: \\udc80")
+    # No bytes at all, and a number with a sign.
+    kernel, x, y = simulated(lambda x, y, n: len(x) if n == 0 else n, signed=["n", "ap_return"], lengths={"x": "4"})
+    assert kernel(x, y, -1) == -1 and kernel(x, y, 0) == 1
+    kernel, x, y = simulated(lambda x, y, n: len(x))
+    assert kernel(x, y, 0) == 0
     # The same kernel computes the next job.
     answers = iter([1, None, 3])
     kernel, x, y = simulated(lambda x, y, n: next(answers))
@@ -111,11 +121,65 @@ def test_function_that_takes_its_time():
     # One that does not return fails its job, and the buffers are back.
     may_end.clear()
     kernel, x, y = simulated(waits, limit=0.2)
-    refused(contigo.DeviceError, lambda: kernel(x, y, 10), "FIR: it has not returned within 0.2 s")
+    refused(contigo.DeviceError, lambda: kernel(x, y, 10), "FIR: its function has not returned within 0.2 s")
     assert (x.owner, y.owner) == ("cpu", "cpu")
     may_end.set()
     # The answer that comes late is no other job's.
     assert kernel(x, y, 20) == 20
+
+
+def test_job_is_stopped_while_its_function_computes():
+    begun, may_end = threading.Event(), threading.Event()
+
+    def waits(x, y, n):
+        begun.set()
+        may_end.wait(30)
+        return n
+
+    for stops in ["cancel", "stop", "close", "drop", "interrupt"]:
+        begun.clear()
+        may_end.clear()
+        kernel, x, y = simulated(waits)
+        job, engine, began = kernel.start(x, y, 10), kernel.engine, time.monotonic()
+        # Its look gives the job to the function.
+        while not begun.is_set():
+            assert job.wait_for(0) is None
+        if stops == "cancel":
+            job.cancel()
+            refused(contigo.ContigoError, job.wait, "cancelled")
+        elif stops == "interrupt":
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            refused(KeyboardInterrupt, lambda: job.wait(10))
+        elif stops == "drop":
+            del job, kernel, engine
+            gc.collect()
+        else:
+            getattr(engine, stops)()
+        assert (x.owner, y.owner) == ("cpu", "cpu"), stops
+        assert time.monotonic() - began < 5, stops
+        # Its answer, which comes late, is no other job's.
+        may_end.set()
+        if stops in ("cancel", "stop", "interrupt"):
+            assert kernel(x, y, 20) == 20
+
+
+def test_event_loop_does_not_count_its_time():
+    def slow(x, y, n):
+        time.sleep(0.3)
+        return n
+
+    kernel, x, y = simulated(slow)
+    kernel.timeout = 0.05
+    assert asyncio.run(kernel.call(x, y, 9)) == 9
+    queue = contigo.Queue(kernel.engine)
+    operands, words = kernel.job(x, y, 8)
+    queue.push(operands, *words)
+
+    async def first():
+        return [done.words[0] async for done in queue]
+
+    assert asyncio.run(first()) == [8]
 
 
 def test_header_and_function_that_do_not_fit():
@@ -140,7 +204,7 @@ def test_core_of_an_overlay_behaves():
         a, b = scale.behaves(inverts).allocate(64, "uint8"), scale.allocate(64, "uint8")
         np.asarray(a)[:] = 0x0F
         assert scale(a, b, 64) == 64 and (np.asarray(b) == 0xF0).all()
-        scale.describe(lengths={"to_r": "n"}).behaves(lambda from_r, to_r, n: len(to_r))
+        scale.behaves(lambda from_r, to_r, n: len(to_r)).describe(lengths={"to_r": "n"})
         a, b = scale.allocate(64, "uint8"), scale.allocate(64, "uint8")
         assert scale(a, b, 5) == 5
     refused(contigo.UnsupportedError, lambda: contigo.Overlay(DESIGN).scale_0.behaves(doubled), "simulated=True")

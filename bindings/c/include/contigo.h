@@ -586,8 +586,9 @@ typedef struct {
 
 /// One operand of a simulated kernel's job: the bytes that the kernel may access.
 typedef struct {
-    /// A copy of them; of an operand that the kernel only writes, as they were before. Those that
-    /// the kernel writes go back when the function returns; any others must stay as they are.
+    /// A copy of them, for any type; of an operand that the kernel only writes, as they were before.
+    /// Those that the kernel writes go back when the function returns; any others must stay as they
+    /// are. Where there are none, it points nowhere.
     uint8_t *bytes;
     /// How many: by the map's rule; without one, as many as the job was given.
     size_t len_bytes;
@@ -610,7 +611,9 @@ typedef struct {
 } contigo_kernel_job;
 
 /// Computes a job of a simulated kernel. 0: done. Any other number fails the job with
-/// CONTIGO_E_NOT_COMPUTED.
+/// CONTIGO_E_NOT_COMPUTED. It returns, and does not unwind or jump: an exception of C++ stays
+/// inside. While it computes, other threads wait for its board, for a second at most: then they get
+/// CONTIGO_E_CONTENDED.
 typedef int32_t (*contigo_kernel_function)(void *context, contigo_kernel_job *job);
 
 /// The tensor as which a buffer is lent. Its elements follow each other in C's order.

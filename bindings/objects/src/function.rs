@@ -29,10 +29,9 @@ impl KernelJob {
         let operands = (0..call.map().operands().len())
             .map(|index| {
                 let len_bytes = call.len_bytes(index);
-                if let Some(last) = len_bytes.checked_sub(1) {
-                    // Before memory is taken for a length that a program made up.
-                    call.probe(index, last, &mut [0])?;
-                }
+                let Some(last) = len_bytes.checked_sub(1) else { return Ok(Vec::new()) };
+                // Before memory is taken for a length that a program made up.
+                call.probe(index, last, &mut [0])?;
                 let mut bytes = vec![0; usize::try_from(len_bytes).unwrap_or(usize::MAX)];
                 match direction(call, index) {
                     Direction::FromDevice => call.probe(index, 0, &mut bytes)?,
@@ -53,7 +52,7 @@ impl KernelJob {
             if call.len_bytes(index) != bytes.len() as u64 {
                 return Err(KernelError::Failed);
             }
-            if direction(call, index).device_writes() {
+            if !bytes.is_empty() && direction(call, index).device_writes() {
                 call.write(index, 0, bytes)?;
             }
         }

@@ -25,8 +25,11 @@ struct State {
     job: Option<KernelJob>,
     /// The job that the model has, and since when.
     asked: Option<(u64, Instant)>,
-    answer: Option<(u64, Answer)>,
+    answer: Option<Answer>,
+    /// Why the last job that was not computed was not.
     failure: Option<String>,
+    /// The kernel is being stopped.
+    is_stopping: bool,
 }
 
 impl Plain for KernelJob {}
@@ -59,9 +62,22 @@ impl Computed {
         self.state.with(|state| state.job.take())
     }
 
-    /// What became of job `number`.
+    /// What became of job `number`, unless the model has given it up.
     pub(crate) fn answer(&self, number: u64, answer: Answer) {
-        self.state.with(|state| state.answer = Some((number, answer)));
+        self.state.with(|state| {
+            if state.asked.is_some_and(|(asked, _)| asked == number) {
+                state.answer = Some(answer);
+            }
+        });
+    }
+
+    /// Lets `stop` stop the kernel, which a job whose function has not returned would not do: it
+    /// fails. So does one that the kernel has accepted behind it.
+    pub(crate) fn while_stopping<R>(&self, stop: impl FnOnce() -> R) -> R {
+        self.state.with(|state| state.is_stopping = true);
+        let stopped = stop();
+        self.state.with(|state| state.is_stopping = false);
+        stopped
     }
 
     /// Why the last job was not computed, with the kernel's name.
@@ -76,37 +92,72 @@ impl Computed {
         call: &mut KernelCall<'_, '_>,
         bell: &mut PipeWriter,
     ) -> Result<Results, KernelError> {
-        let (number, limit) = (call.number(), self.limit);
-        let asked = self.state.with(|state| state.asked.filter(|(asked, _)| *asked == number));
-        let Some((_, since)) = asked else {
-            let job = KernelJob::of(call)?;
-            let rings = self.state.with(|state| {
-                (state.asked, state.answer) = (Some((number, Instant::now())), None);
-                state.job.replace(job).is_none()
-            });
-            // The reader is gone with the interpreter: then the job ends by its limit.
-            let _ = if rings { bell.write(&[1]) } else { Ok(0) };
-            return Err(KernelError::WouldBlock);
-        };
-        let answer = self.state.with(|state| {
-            let answer = state.answer.take_if(|(answered, _)| *answered == number);
-            match answer {
-                None if since.elapsed() < limit => return None,
-                Some((_, answer)) => Some(answer),
-                None => Some(Err(format!("it has not returned within {} s", limit.as_secs_f64()))),
+        let computed = self.computed(call, bell);
+        let why = match &computed {
+            Ok(_) | Err(KernelError::WouldBlock | KernelError::Failed) => return computed,
+            Err(KernelError::Bus(error)) => {
+                format!("no memory is at the address {:#x} of its operands", error.addr.0)
             }
-            .inspect(|answer| {
-                state.asked = None;
-                state.failure = answer.as_ref().err().cloned();
-            })
+            Err(KernelError::Outside { index, at, len }) => {
+                format!("bytes {at} to {} of operand {index} are not its own", at + *len as u64)
+            }
+        };
+        self.state.with(|state| state.failure = Some(why));
+        computed
+    }
+
+    fn computed(
+        &self,
+        call: &mut KernelCall<'_, '_>,
+        bell: &mut PipeWriter,
+    ) -> Result<Results, KernelError> {
+        let (number, limit) = (call.number(), self.limit);
+        let answer = self.state.with(|state| match state.asked {
+            _ if state.is_stopping => Asked::Answered(Err("it was stopped".to_owned())),
+            Some((asked, since)) if asked == number => match state.answer.take() {
+                Some(answer) => Asked::Answered(answer),
+                None if since.elapsed() < limit => Asked::Waits,
+                None => Asked::Answered(Err(format!(
+                    "its function has not returned within {} s",
+                    limit.as_secs_f64()
+                ))),
+            },
+            _ => Asked::New,
         });
         match answer {
-            None => Err(KernelError::WouldBlock),
-            Some(Err(_)) => Err(KernelError::Failed),
-            Some(Ok((operands, results))) => {
-                KernelJob::store(&operands, call)?;
-                Ok(results)
+            Asked::Waits => Err(KernelError::WouldBlock),
+            Asked::New => {
+                let job = KernelJob::of(call)?;
+                let rings = self.state.with(|state| {
+                    (state.asked, state.answer) = (Some((number, Instant::now())), None);
+                    state.job.replace(job).is_none()
+                });
+                // The reader is gone with the interpreter: then the job ends by its limit.
+                let _ = if rings { bell.write(&[1]) } else { Ok(0) };
+                Err(KernelError::WouldBlock)
+            }
+            Asked::Answered(answer) => {
+                self.state.with(|state| (state.asked, state.answer) = (None, None));
+                match answer {
+                    Ok((operands, results)) => {
+                        KernelJob::store(&operands, call)?;
+                        Ok(results)
+                    }
+                    Err(why) => {
+                        self.state.with(|state| state.failure = Some(why));
+                        Err(KernelError::Failed)
+                    }
+                }
             }
         }
     }
 }
+
+/// What became of a job that the model has.
+enum Asked {
+    New,
+    Waits,
+    Answered(Answer),
+}
+
+impl Plain for Asked {}

@@ -275,6 +275,11 @@ impl Engine {
         self.core.get()?.with(py, |jobs| open(jobs)?.arm().map_err(raised))
     }
 
+    /// Whether the function of a simulated kernel computes a job now: its time does not count.
+    fn _computes(&self, py: Python<'_>) -> Result<bool, Refusal> {
+        Ok(self.core.with(py, |jobs| jobs.computes())?.unwrap_or(false))
+    }
+
     /// Closes it where it is open, has no job, and each end was taken; whether that was so.
     fn _close_if_idle(&self, py: Python<'_>) -> Result<bool, Refusal> {
         self.core.get()?.detached(py, |jobs| {

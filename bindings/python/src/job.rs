@@ -226,6 +226,11 @@ impl Job {
             .call_method0("__await__")
     }
 
+    /// As `Engine._computes`.
+    fn _computes(&self, py: Python<'_>) -> Result<bool, Refusal> {
+        Ok(self.core.with(py, |jobs| jobs.computes())?.unwrap_or(false))
+    }
+
     /// As `Engine.arm`; None where the engine was closed, too: this job has ended then.
     fn _arm(&self, py: Python<'_>) -> Result<Option<i32>, Refusal> {
         let armed = self.core.with(py, |jobs| jobs.arm().map_err(raised))?;

@@ -239,6 +239,11 @@ impl Jobs {
         raised.unwrap_or_else(|| failed.to_string())
     }
 
+    /// Whether a function computes a job now.
+    pub(crate) fn computes(&self) -> bool {
+        self.computed.as_ref().is_some_and(|computed| computed.is_busy())
+    }
+
     fn name(&self) -> &'static str {
         self.ledger.queue().driver().name()
     }
@@ -356,7 +361,11 @@ impl Jobs {
     /// Stops the device: jobs that had ended end well, the others are cancelled. Takers of those
     /// for which `tell` is true are notified.
     pub(crate) fn stop(&mut self, tell: impl Fn(&Record) -> bool) -> Result<(), Refusal> {
-        let (stopped, before) = (self.ledger.stop(None), self.left.len());
+        let before = self.left.len();
+        let stopped = match self.computed.clone() {
+            Some(computed) => computed.while_stopping(|| self.ledger.stop(None)),
+            None => self.ledger.stop(None),
+        };
         if stopped.is_err() {
             self.look_behind();
         }

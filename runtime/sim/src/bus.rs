@@ -175,10 +175,11 @@ impl SimBus<'_> {
     }
 
     /// Records that the model did not compute a job: its driver's job fails
-    /// ([`Error::NotComputed`](contigo_core::Error::NotComputed)).
-    pub(crate) fn did_not_compute(&mut self) {
+    /// ([`Error::NotComputed`](contigo_core::Error::NotComputed)). By an access that the program
+    /// allows, it does not.
+    pub(crate) fn did_not_compute(&mut self, by_wrong_access: bool) {
         if let World::Board { state, master } = &mut self.world {
-            state.did_not_compute(*master);
+            state.did_not_compute(*master, by_wrong_access);
         }
     }
 

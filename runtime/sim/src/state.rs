@@ -235,8 +235,10 @@ impl BoardState {
     }
 
     /// Records that the function of a simulated kernel did not compute a job.
-    pub(super) fn did_not_compute(&mut self, master: Master<'_>) {
-        self.astray(master.device, WrongAccesses { uncomputed: 1, ..WrongAccesses::default() });
+    pub(super) fn did_not_compute(&mut self, master: Master<'_>, by_wrong_access: bool) {
+        if !(by_wrong_access && self.allows_wrong) {
+            self.astray(master.device, WrongAccesses { uncomputed: 1, ..WrongAccesses::default() });
+        }
     }
 
     /// Records what a device did wrongly; the job layer asks at a job's end.

@@ -20,8 +20,9 @@ const SEED: u64 = 1;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct contigo_kernel_bytes {
-    /// A copy of them; of an operand that the kernel only writes, as they were before. Those that
-    /// the kernel writes go back when the function returns; any others must stay as they are.
+    /// A copy of them, for any type; of an operand that the kernel only writes, as they were before.
+    /// Those that the kernel writes go back when the function returns; any others must stay as they
+    /// are. Where there are none, it points nowhere.
     pub bytes: *mut u8,
     /// How many: by the map's rule; without one, as many as the job was given.
     pub len_bytes: usize,
@@ -46,7 +47,9 @@ pub struct contigo_kernel_job {
 }
 
 /// Computes a job of a simulated kernel. 0: done. Any other number fails the job with
-/// `CONTIGO_E_NOT_COMPUTED`.
+/// `CONTIGO_E_NOT_COMPUTED`. It returns, and does not unwind or jump: an exception of C++ stays
+/// inside. While it computes, other threads wait for its board, for a second at most: then they get
+/// `CONTIGO_E_CONTENDED`.
 pub type contigo_kernel_function =
     Option<unsafe extern "C" fn(context: *mut c_void, job: *mut contigo_kernel_job) -> i32>;
 

@@ -215,24 +215,25 @@ class Hls(Core):
     where the first call gives an array for it.
     """
 
-    _kernel, _how = None, {}
+    _kernel, _behaves, _how = None, None, {}
 
     def describe(self, **how):
         """Adds to the file: `directions`, `lengths`, `floats`, … of `Device.kernel`."""
         self.close()
         self._how = how
-        return self
+        return self.behaves(self._behaves[0], **self._behaves[1]) if self._behaves else self
 
     def behaves(self, function, **how):
         """Simulates the kernel by `function`, with `dtypes` and so on of `contigo.simulate`.
 
-        Of an overlay that is simulated, and behind `describe`.
+        Of an overlay that is simulated.
         """
         if self.overlay._simulated is None:
             raise UnsupportedError(f"{self.name} is a real core: Overlay(…, simulated=True) has one that a function computes")
         self.close()
         map = KernelMap(self.overlay._source, instance=self.facts["name"], **self._how)
         self._device, self._region = simulate(map, function, seed=self.overlay._simulated, **how), None
+        self._behaves = function, how
         return self
 
     @property

@@ -60,8 +60,8 @@ class KernelMap:
     that the kernel "reads", "writes", or does "both". `lengths` are bytes, by the kernel's numbers
     ("4*n"). `pointers` and `scalars` tell arguments apart that the file does not. A pointer of
     which nothing is said is "both", in any length. `floats` are the scalars that are C's `float` or
-    `double`, and `signed` the results that have a sign, such as C's `int`: no file says either. The
-    others are integers, and results have no sign.
+    `double`, and `signed` the results and scalars that have a sign, such as C's `int`: no file says
+    either. The others are integers. Results have no sign then, and a scalar takes either.
     """
 
     name: str
@@ -107,10 +107,12 @@ class KernelMap:
         if none:
             raise ValueError(f"{self.name}: {', '.join(sorted(none))} is no scalar of 32 or 64 bits, so it is no float")
         self.signed = frozenset(signed)
-        none = self.signed - {each["name"] for each in self.results}
+        none = self.signed - {each["name"] for each in self.results + self.scalars}
         if none:
-            results = ", ".join(each["name"] for each in self.results) or "none"
-            raise ValueError(f"{self.name}: {', '.join(sorted(none))} is none of its results ({results})")
+            known = ", ".join(each["name"] for each in self.results + self.scalars) or "none"
+            raise ValueError(f"{self.name}: {', '.join(sorted(none))} is none of its results and scalars ({known})")
+        for each in self.scalars:
+            each["signed"] = True if each["name"] in self.signed else None
         #: The arguments, in C's order: HLS puts one register after the other.
         self.arguments = [each["name"] for each in sorted(self.pointers + self.scalars, key=lambda each: each["offset"])]
 

@@ -44,7 +44,7 @@ async def _next(of, timeout, taken):
         done = of._ends.next(0, taken)
         return done is not None or flying == 0, done
 
-    return await _until(look, of._engine.arm, timeout)
+    return await _until(look, of._engine.arm, of._engine._computes, timeout)
 
 
 async def _ended(job, timeout=LONGEST_S):
@@ -58,7 +58,7 @@ async def _ended(job, timeout=LONGEST_S):
 
     asyncio.get_running_loop()  # without one nothing is stopped
     try:
-        if not await _until(look, job._arm, timeout):
+        if not await _until(look, job._arm, job._computes, timeout):
             raise TimeoutError(f"the job did not end within {timeout:g} s; the device was stopped")
     except BaseException:
         try:
@@ -69,7 +69,7 @@ async def _ended(job, timeout=LONGEST_S):
     return job.wait(0)
 
 
-async def _until(look, arm, timeout):
+async def _until(look, arm, computes, timeout):
     """Calls `look`, which answers whether it is over and what it found, until that or the time is
     over; what it found last.
 
@@ -88,6 +88,8 @@ async def _until(look, arm, timeout):
             fd = arm()
             asleep = loop, fd
         is_over, found = look()
+        if computes():
+            deadline = monotonic() + timeout
         left = deadline - monotonic()
         if is_over or left <= 0:
             return found

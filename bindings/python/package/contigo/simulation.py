@@ -46,7 +46,8 @@ def simulate(
 
     A function that raises fails its job with `DeviceError`, which has its text; so does one that
     has not returned after `limit` seconds. Its time does not count for the time limit of a call.
-    Without NumPy the arrays are memoryviews.
+    Without NumPy the arrays are memoryviews. The thread ends when the device and its drivers are
+    closed, or are no longer referred to, also by the function.
     """
     map = source if isinstance(source, KernelMap) else KernelMap(source, **described)
     if isinstance(source, KernelMap) and described:
@@ -85,7 +86,8 @@ def _text(error):
     calls = [call for call in traceback.extract_tb(error.__traceback__) if not call.filename.startswith(ours)]
     where = f" ({os.path.basename(calls[-1].filename)}, line {calls[-1].lineno})" if calls else ""
     told = "".join(traceback.format_exception_only(type(error), error)).strip()
-    return f"its function raised {told}{where}"
+    # A file's name may have bytes that are no text.
+    return f"its function raised {told}{where}".encode("utf-8", "backslashreplace").decode()
 
 
 class _Function:
@@ -100,7 +102,7 @@ class _Function:
             raise ValueError(f"dtypes: {map.name} has no pointer {', '.join(sorted(unknown))}; it has: {', '.join(names) or 'none'}")
         self._dtypes = [dtypes.get(name, "uint8") if isinstance(dtypes, dict) else dtypes for name in names]
         for dtype in self._dtypes:
-            _array(bytearray(8), dtype, True)  # an unknown type is told at once
+            _array(bytearray(), dtype, True)  # an unknown type is told at once
         self._fits(function)
 
     def _fits(self, function):
@@ -119,11 +121,16 @@ class _Function:
     def __call__(self, scalars, operands):
         map, given = self._map, {}
         for each, value in zip(map.scalars, scalars):
-            given[each["name"]] = _float(value, each["bits"]) if map.is_float(each["name"]) else value
+            bits = each["bits"]
+            if map.is_float(each["name"]):
+                value = _float(value, bits)
+            elif each.get("signed") and value >> bits - 1:
+                value -= 1 << bits
+            given[each["name"]] = value
         for each, dtype, data in zip(map.pointers, self._dtypes, operands):
             try:
                 given[each["name"]] = _array(data, dtype, each["direction"] != "reads")
-            except ValueError:
+            except (ValueError, TypeError):
                 raise ValueError(f"{each['name']} has {len(data)} bytes, which is no whole number of {dtype}") from None
         return self._words(self._function(*(given[name] for name in map.arguments)))
 
@@ -155,7 +162,7 @@ def _array(data, dtype, writable):
     except ImportError:
         view = memoryview(data).cast(_FORMATS.get(str(dtype), str(dtype)))
         return view if writable else view.toreadonly()
-    array = numpy.frombuffer(data, dtype)
+    array = numpy.frombuffer(data, dtype) if data else numpy.empty(0, dtype)
     array.flags.writeable = writable
     return array
 

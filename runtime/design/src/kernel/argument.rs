@@ -31,12 +31,6 @@ pub struct Scalar {
 }
 
 impl Pointer {
-    /// Whether the map has a rule for its operand's length.
-    #[must_use]
-    pub const fn has_length(&self) -> bool {
-        self.length.is_known()
-    }
-
     pub(super) const FILLER: Self =
         Self { name: Name::NONE, offset: 0, bits: 64, length: Length::NONE };
 }

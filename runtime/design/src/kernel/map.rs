@@ -165,6 +165,14 @@ impl KernelMap {
         self.pointers().get(pointer).map_or(0, |pointer| pointer.length.bytes(scalars)).max(least)
     }
 
+    /// How many bytes the rule of `pointer` gives for these values of the scalars; `None` without a
+    /// rule.
+    #[must_use]
+    pub fn len_bytes(&self, pointer: usize, scalars: &[u64]) -> Option<u64> {
+        let length = self.pointers().get(pointer)?.length;
+        length.is_known().then(|| length.bytes(scalars))
+    }
+
     /// The scalars' values in a job's argument words. `None` if there are more or fewer words.
     pub fn values(&self, mut words: &[u32]) -> Option<[u64; MAX_SCALARS]> {
         let mut values = [0; MAX_SCALARS];

@@ -73,17 +73,13 @@ impl KernelCall<'_, '_> {
     /// Returns the length of operand number `index`.
     #[must_use]
     pub fn len_bytes(&self, index: usize) -> u64 {
-        let (map, bus) = (self.map, &*self.bus);
-        let Some((pointer, operand)) = map.pointers().get(index).zip(map.operands().get(index))
+        let Some((operand, addr)) = self.map.operands().get(index).zip(self.pointers.get(index))
         else {
             return 0;
         };
-        match self.pointers.get(index) {
-            Some(&addr) if !pointer.has_length() => {
-                bus.handed_over_bytes(DevAddr(addr), operand.direction.device_writes()) as u64
-            }
-            _ => map.need_bytes(index, self.scalars),
-        }
+        self.map.len_bytes(index, self.scalars).unwrap_or_else(|| {
+            self.bus.handed_over_bytes(DevAddr(*addr), operand.direction.device_writes()) as u64
+        })
     }
 
     /// Reads bytes of operand number `index`, starting at its byte `at`.

@@ -91,9 +91,9 @@ where
             Ok(results) => self.results = results,
             Err(KernelError::WouldBlock) => return,
             // A kernel does not report the responses that its bus master got. The board does.
-            Err(_) => {
+            Err(error) => {
                 self.results = [0; MAX_RESULTS];
-                bus.did_not_compute();
+                bus.did_not_compute(matches!(error, KernelError::Bus(_)));
             }
         }
         let [oldest, next] = &mut self.jobs;
