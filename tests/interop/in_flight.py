@@ -134,6 +134,9 @@ class Announced:
     def leave(self):
         pass
 
+    def computes(self):
+        return False
+
     def ring(self):
         self.ended += 1
         if not self.lost:

@@ -197,7 +197,7 @@ def test_a_kernel_tells_its_arguments_and_keeps_signs():
             assert str(inspect.signature(kernel)) == "(from_, to, n)", "`from` is a word of Python's"
             assert kernel(from_=source, to=target, n=4) == 4
             assert kernel(source, target, 200) == expected and kernel(source, target, 100) == 100
-    refused(ValueError, lambda: contigo.KernelMap(SOURCE, signed=["n"]), "n is none of its results (ap_return)")
+    refused(ValueError, lambda: contigo.KernelMap(SOURCE, signed=["m"]), "m is none of its results and scalars (ap_return, n)")
     refused(TypeError, lambda: contigo.KernelMap(SOURCE, signed="ap_return"), "a list of names")
     assert "args" in str(inspect.signature(contigo.Kernel.__call__)) and inspect.signature(contigo.Kernel)
     from contigo.kernel import _python_names

@@ -156,6 +156,11 @@ impl Ends {
         self.with(py, |jobs, taker| jobs.forget(taker))?.transpose().map(drop)
     }
 
+    /// Whether the function of a simulated kernel computes a job now: its time does not count.
+    fn computes(&self, py: Python<'_>) -> Result<bool, Refusal> {
+        Ok(self.core.with(py, |jobs| jobs.computes())?.unwrap_or(false))
+    }
+
     /// How many of its jobs are in flight.
     #[getter]
     fn in_flight(&self, py: Python<'_>) -> Result<usize, Refusal> {
@@ -273,11 +278,6 @@ impl Engine {
     /// and only then sleep.
     fn arm(&self, py: Python<'_>) -> Result<Option<i32>, Refusal> {
         self.core.get()?.with(py, |jobs| open(jobs)?.arm().map_err(raised))
-    }
-
-    /// Whether the function of a simulated kernel computes a job now: its time does not count.
-    fn _computes(&self, py: Python<'_>) -> Result<bool, Refusal> {
-        Ok(self.core.with(py, |jobs| jobs.computes())?.unwrap_or(false))
     }
 
     /// Closes it where it is open, has no job, and each end was taken; whether that was so.

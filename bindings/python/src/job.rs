@@ -226,7 +226,7 @@ impl Job {
             .call_method0("__await__")
     }
 
-    /// As `Engine._computes`.
+    /// As `Ends.computes`.
     fn _computes(&self, py: Python<'_>) -> Result<bool, Refusal> {
         Ok(self.core.with(py, |jobs| jobs.computes())?.unwrap_or(false))
     }

@@ -44,7 +44,7 @@ async def _next(of, timeout, taken):
         done = of._ends.next(0, taken)
         return done is not None or flying == 0, done
 
-    return await _until(look, of._engine.arm, of._engine._computes, timeout)
+    return await _until(look, of._engine.arm, of._ends.computes, timeout)
 
 
 async def _ended(job, timeout=LONGEST_S):
