@@ -5,7 +5,8 @@
 )]
 //! A driver around another: it tells ends out of order where it is asked to, or breaks one rule.
 
-use crate::suite::axi_dma::COPY_SG;
+use crate::suite::ap_ctrl::HS;
+use crate::suite::axi_dma::{COPY_SG, SEND_DIRECT};
 use contigo::job::StopProgram;
 use contigo::mem::DevSlice;
 use contigo::sim::SimWindow;
@@ -47,6 +48,8 @@ pub(crate) enum Lie {
     AfterStop,
     /// 12: after `stop` a job that had ended is not reported.
     ForgetsAtStop,
+    /// An end has other words than the core's.
+    WrongWords,
     /// A poll of timeout 0 waits.
     WaitsAtOnce,
     /// It waits, and says that it never does.
@@ -54,7 +57,8 @@ pub(crate) enum Lie {
 }
 
 impl Lie {
-    /// Those that jobs show. [`wrong_waits_are_caught`] has the others.
+    /// Those that each job shows. [`wrong_words_are_caught`] and [`wrong_waits_are_caught`] have
+    /// the others.
     pub(crate) const ALL: [Self; 13] = [
         Self::Elsewhere,
         Self::TooEarly,
@@ -207,6 +211,9 @@ unsafe impl<D: Driver> Driver for Liar<D> {
         if self.lies(Lie::MoreBytes) {
             told.bytes = Some(1 << 20);
         }
+        if self.lies(Lie::WrongWords) {
+            told.words[0] ^= 1;
+        }
         if self.lies(Lie::FewerBytes) {
             told.bytes = told.bytes.map(|bytes| bytes / 2);
         }
@@ -229,7 +236,7 @@ unsafe impl<D: Driver> Driver for Liar<D> {
     }
 }
 
-/// A driver of the suite that lies.
+/// A driver of the suite that lies. Its stream is not passed on.
 struct Lying<'s, S>(&'s S, Lie);
 
 impl<S: Subject> Subject for Lying<'_, S> {
@@ -249,6 +256,15 @@ impl<S: Subject> Subject for Lying<'_, S> {
     }
     fn limits(&self) -> Limits {
         self.0.limits()
+    }
+    fn tells_failures(&self) -> bool {
+        self.0.tells_failures()
+    }
+    fn words(&self, len_bytes: usize) -> Vec<u32> {
+        self.0.words(len_bytes)
+    }
+    fn words_expected(&self, bytes: &[u8]) -> Option<[u32; 4]> {
+        self.0.words_expected(bytes)
     }
     fn never(&self) -> &'static [Sight] {
         self.0.never()
@@ -275,6 +291,21 @@ pub(crate) fn found_by_the_suite(lie: Lie, seeds: Range<u64>) -> String {
         Ok(_) => panic!("{lie:?} was not caught by the suite"),
         Err(failure) => failure.to_string(),
     }
+}
+
+/// A result in a register is compared, with each end and without a fault.
+#[test]
+fn wrong_words_are_caught() {
+    assert!(faults(&Lying(&HS, Lie::None), 0..0).is_ok());
+    let found = faults(&Lying(&HS, Lie::WrongWords), 0..0).unwrap_err().to_string();
+    assert!(found.contains("bytes ended with the words ["), "{found}");
+}
+
+/// A core that only reads, and nothing that shows what it read.
+#[test]
+fn a_reader_of_which_nothing_is_compared_is_refused() {
+    let found = faults(&Lying(&SEND_DIRECT, Lie::None), 0..0).unwrap_err().to_string();
+    assert!(found.contains("nothing of a Kind::Send is compared"), "{found}");
 }
 
 /// Without a seed, because the waits come first.

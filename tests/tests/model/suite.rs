@@ -14,7 +14,7 @@ macro_rules! suite {
     };
 }
 
-mod ap_ctrl;
+pub(crate) mod ap_ctrl;
 mod axi_cdma;
 pub(crate) mod axi_dma;
 mod axi_dmac;

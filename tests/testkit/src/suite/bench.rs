@@ -127,17 +127,26 @@ impl Job {
         self.before.first().and_then(|bytes| bytes.get(self.from.clone())).unwrap_or_default()
     }
 
-    /// Compares the operands of a job that ended, well or badly. `packet`: the least number of the
-    /// next packet.
+    /// Compares the operands of a job that ended, well or badly, and the words of its completion.
+    /// `packet`: the least number of the next packet.
     pub(super) fn compare(
         self,
-        kind: Kind,
+        subject: &impl Subject,
         ended: Option<&Completion>,
         buffers: Vec<DevBuf>,
         packet: &mut u32,
     ) -> Verdict {
         ensure!(buffers.len() == self.before.len(), "{} buffers came back", buffers.len());
-        let good = ended.filter(|completion| completion.failed.is_none());
+        let (kind, good) = (subject.kind(), ended.filter(|completion| completion.failed.is_none()));
+        if let Some(Completion { words, .. }) = good.filter(|_| kind != Kind::Receive)
+            && let Some(expected) = subject.words_expected(self.sent())
+        {
+            let len = self.sent().len();
+            ensure!(
+                *words == expected,
+                "a job of {len} bytes ended with the words {words:x?}, not {expected:x?}"
+            );
+        }
         for (index, (buf, before)) in buffers.into_iter().zip(&self.before).enumerate() {
             let writes = kind == Kind::Receive || index == 1;
             let buf = buf.into_cpu()?.whole();

@@ -48,8 +48,10 @@ pub struct Tally {
 ///
 /// # Errors
 /// [`Failure::Wrong`], with the subject's name, and the seed if there is one; or, of 64 seeds or
-/// more, with what none of them saw ([`Sight`](super::Sight)).
+/// more, with what none of them saw ([`Sight`](super::Sight)); or a [`Kind::Send`] of which nothing
+/// would be compared.
 pub fn faults<S: Subject>(subject: &S, seeds: Range<u64>) -> Verdict<Tally> {
+    shows_what_it_read(subject)?;
     waits(subject)?;
     let mut tally = Tally::default();
     let count = seeds.end.saturating_sub(seeds.start);
@@ -60,6 +62,20 @@ pub fn faults<S: Subject>(subject: &S, seeds: Range<u64>) -> Verdict<Tally> {
     all_seen(subject, count, &tally)?;
     program(subject)?;
     Ok(tally)
+}
+
+/// A job that writes no memory shows by a sink or by its words that the core read the right bytes.
+fn shows_what_it_read<S: Subject>(subject: &S) -> Verdict {
+    let bytes = vec![0; subject.limits().len_align_bytes.max(1)];
+    ensure!(
+        subject.kind() != Kind::Send
+            || subject.stream(&subject.model()).is_some()
+            || subject.words_expected(&bytes).is_some(),
+        "{}: nothing of a Kind::Send is compared. Return the counts of the model's sink in \
+         Subject::stream, or the words of a completion in Subject::words_expected",
+        subject.name()
+    );
+    Ok(())
 }
 
 /// The faults of a seed: none, interrupts alone, all that a job recovers from, and a device that
@@ -261,7 +277,7 @@ impl<S: Subject> Run<'_, S> {
                 self.sent = fnv::more(self.sent, job.sent());
             }
         }
-        job.compare(self.subject.kind(), Some(completion), buffers, &mut self.packet)
+        job.compare(self.subject, Some(completion), buffers, &mut self.packet)
     }
 
     /// The job with this tag. Where jobs end in order it is the oldest.
@@ -327,7 +343,7 @@ impl<S: Subject> Run<'_, S> {
             self.tally.cancelled += 1;
             self.tally.stopped += u64::from(self.faults == Faults::NONE && with_device > 0);
             with_device = with_device.saturating_sub(1);
-            self.job(tag)?.compare(self.subject.kind(), None, buffers, &mut self.packet)?;
+            self.job(tag)?.compare(self.subject, None, buffers, &mut self.packet)?;
         }
         Ok(())
     }

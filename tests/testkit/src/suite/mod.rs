@@ -6,7 +6,8 @@
 //! interrupts come late or
 //! never, jobs fail, end short, hang, or will not stop. After each seed:
 //!
-//! - each job that ended well has the right bytes, and no byte beside them changed;
+//! - each job that ended well has the right bytes, and no byte beside them changed; a sink got what
+//!   was sent, and a completion has the words of its bytes ([`Subject::words_expected`]);
 //! - the ends came in the order in which the jobs were given, where the driver promises that;
 //! - every buffer is back, also after a stop and after a reset from outside;
 //! - the device touched no byte that it was not given, no address without memory, and no sync was
@@ -15,7 +16,8 @@
 //!
 //! After all seeds each kind of fault has been seen, and a stop of a job under way ([`Sight`]), or
 //! the subject says that its core never does that ([`Subject::never`]). A model that asks for no
-//! fault (`bus.strikes(bus.faults().error)`) fails the suite.
+//! fault (`bus.strikes(bus.faults().error)`) fails the suite, and so does a core that only reads
+//! where neither a sink nor a word shows what it read.
 //!
 //! Before that, on a board without faults, each job ends by polls of timeout 0 alone, and after few
 //! waits for its interrupt. Last, the driver's stop program stops jobs under way.

@@ -11,7 +11,8 @@ use contigo_exerciser::Limits;
 pub enum Kind {
     /// It copies operand 0, all of it, to the beginning of operand 1.
     Copy,
-    /// It sends operand 0 as one packet. The model's stream is a sink.
+    /// It reads operand 0, and writes no memory. The model's stream is a sink that gets it as one
+    /// packet ([`Subject::stream`]), or a completion has the result ([`Subject::words_expected`]).
     Send,
     /// It receives one packet into operand 0. The model's stream is a source, and its packets are
     /// not longer than [`Subject::packet_bytes`].
@@ -60,7 +61,8 @@ pub trait Subject {
         self.model()
     }
 
-    /// The counts of the core's stream; `None` where it has none.
+    /// The counts of the core's stream; `None` where it has none. Those of a sink have the hash of
+    /// all that it got, which the suite compares.
     fn stream(&self, _model: &Self::Model) -> Option<StreamCounts> {
         None
     }
@@ -112,6 +114,16 @@ pub trait Subject {
     /// The argument words of a job whose operand 0 has `len_bytes`.
     fn words(&self, _len_bytes: usize) -> Vec<u32> {
         Vec::new()
+    }
+
+    /// The [`words`](contigo::Completion::words) of a job that read `bytes` and ended well: a
+    /// result in registers. The suite compares them. `None`, the default: they are not compared. A
+    /// [`Kind::Receive`] reads nothing, and is not asked.
+    ///
+    /// The suite refuses a [`Kind::Send`] that has neither these nor a [`stream`](Self::stream):
+    /// nothing would show that its core read the right bytes.
+    fn words_expected(&self, _bytes: &[u8]) -> Option<[u32; 4]> {
+        None
     }
 
     /// Opens the driver and runs `act` with it. A core that channels share may live on this

@@ -70,7 +70,7 @@ fn jobs<S: Subject>(
                     .and_then(|place| given.remove(place))
                     .ok_or_else(|| Failure::Wrong(format!("job {tag} ended twice")))?;
                 ensure!(completion.failed.is_none(), "job {tag} failed without a fault");
-                job.compare(subject.kind(), Some(&completion), buffers, &mut packet)?;
+                job.compare(subject, Some(&completion), buffers, &mut packet)?;
                 if given.is_empty() {
                     break;
                 }

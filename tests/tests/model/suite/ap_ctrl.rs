@@ -26,7 +26,7 @@ fn copy(call: &mut KernelCall<'_, '_>) -> Result<[u32; 4], KernelError> {
     Ok([u32::try_from(bytes.len()).unwrap(), 0, 0, 0])
 }
 
-struct Copier(&'static str, Protocol);
+pub(crate) struct Copier(&'static str, Protocol);
 
 impl Subject for Copier {
     type Model = ApCtrlModel;
@@ -46,6 +46,10 @@ impl Subject for Copier {
     }
     fn words(&self, len_bytes: usize) -> Vec<u32> {
         vec![u32::try_from(len_bytes).unwrap()]
+    }
+    /// What `copy` returns.
+    fn words_expected(&self, bytes: &[u8]) -> Option<[u32; 4]> {
+        Some([u32::try_from(bytes.len()).unwrap(), 0, 0, 0])
     }
     fn never(&self) -> &'static [Sight] {
         match self.1 {
@@ -67,7 +71,7 @@ impl Subject for Copier {
     }
 }
 
-const HS: Copier = Copier("ap_ctrl_hs", Protocol::Hs);
+pub(crate) const HS: Copier = Copier("ap_ctrl_hs", Protocol::Hs);
 const CHAIN: Copier = Copier("ap_ctrl_chain", Protocol::Chain);
 
 /// Every subject of this module.

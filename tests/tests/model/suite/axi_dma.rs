@@ -105,7 +105,7 @@ const fn jobs(name: &'static str, kind: Kind, sg: bool) -> AxiDmaJobs {
 
 const COPY_DIRECT: AxiDmaJobs = jobs("axi_dma, copy, direct", Kind::Copy, false);
 pub(crate) const COPY_SG: AxiDmaJobs = jobs("axi_dma, copy, sg", Kind::Copy, true);
-const SEND_DIRECT: AxiDmaJobs = jobs("axi_dma, mm2s, direct", Kind::Send, false);
+pub(crate) const SEND_DIRECT: AxiDmaJobs = jobs("axi_dma, mm2s, direct", Kind::Send, false);
 const SEND_SG: AxiDmaJobs = jobs("axi_dma, mm2s, sg", Kind::Send, true);
 const RECEIVE_DIRECT: AxiDmaJobs = jobs("axi_dma, s2mm, direct", Kind::Receive, false);
 const RECEIVE_SG: AxiDmaJobs = jobs("axi_dma, s2mm, sg", Kind::Receive, true);
