@@ -13,6 +13,7 @@ MAP = contigo.KernelMap(
     "xfir_hw.h",                                # the file that Vitis HLS wrote for your kernel
     directions={"x": "reads", "y": "writes"},   # what the file does not say
     lengths={"x": "4*n", "y": "4*n"},           # in bytes
+    signed=["ap_return"],                       # C's int; for a float: floats=["ap_return"]
 )
 device = contigo.simulate(MAP, fir, dtypes="int32")     # contigo.Device("contigo:fir")
 region = device.memory("sim")                   # "contigo"

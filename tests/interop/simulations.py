@@ -52,7 +52,7 @@ def test_function_gets_what_the_kernel_may_access():
         y[0] = 1
         return 0
 
-    kernel, x, y = simulated(looks, dtypes={"x": "float32"})
+    kernel, x, y = simulated(looks, dtypes={"x": "float32", "y": "uint8"})
     np.asarray(y)[:] = 5
     kernel(x, y, 10)
     assert seen == [("<f4", 10, False, "|u1", 40, True, 0)] and np.asarray(y)[:2].tolist() == [1, 5]
@@ -80,10 +80,10 @@ def test_job_fails_where_its_function_does():
         (raises, ["FIR: its function raised ZeroDivisionError: its own fault (simulations.py, line "]),
         (leaves, ["IndexError: index 10 is out of bounds"]),
         (alters, ["ValueError: assignment destination is read-only"]),
-        (lambda x, y, n: None, ["TypeError: <lambda> returned None, and the kernel returns ap_return"]),
+        (lambda x, y, n: None, ["FIR: TypeError: <lambda> returned None, and the kernel returns ap_return"]),
         (lambda x, y, n: {"z": 1}, ["returned {'z': 1}, and the kernel returns ap_return"]),
         (lambda x, y, n: 1 << 32, ["returned 4294967296 as ap_return, which has 32 bits"]),
-        (lambda x, y, n: 0.5, ["TypeError: 'float' object cannot be interpreted as an integer"]),
+        (lambda x, y, n: 0.5, ["<lambda> returned 0.5 as ap_return, which is no integer (where C has a float: "]),
     ]:
         kernel, x, y = simulated(function)
         for _ in range(2):
@@ -98,6 +98,9 @@ def test_job_fails_where_its_function_does():
     assert kernel(x, y, -1) == -1 and kernel(x, y, 0) == 1
     kernel, x, y = simulated(lambda x, y, n: len(x))
     assert kernel(x, y, 0) == 0
+    kernel, x, y = simulated(lambda x, y, n: x.sum() / n, floats=["ap_return"], dtypes="float32")
+    np.asarray(x)[:] = np.full(100, -2.5, "float32").view("int32")
+    assert kernel(x, y, 4) == -2.5
     # The same kernel computes the next job.
     answers = iter([1, None, 3])
     kernel, x, y = simulated(lambda x, y, n: next(answers))
@@ -184,7 +187,9 @@ def test_event_loop_does_not_count_its_time():
 
 def test_header_and_function_that_do_not_fit():
     refused(TypeError, lambda: simulated(lambda x, y: 0), "<lambda>(x, y) does not take the kernel's arguments (x, y, n)")
-    refused(ValueError, lambda: simulated(doubled, dtypes={"z": "int8"}), "FIR has no pointer z; it has: x, y")
+    refused(TypeError, lambda: simulated(lambda y, x, n: 0), "(x, y, n): it has them in another order")
+    refused(TypeError, lambda: simulated(None), "None is no function")
+    refused(ValueError, lambda: simulated(doubled, dtypes={"x": "int8", "z": "int8"}), "y, z: the pointers of FIR are x, y, and each has a type")
     refused(TypeError, lambda: simulated(doubled, dtypes="int99"), "int99")
     refused(ValueError, lambda: simulated(doubled, limit=-1), "seconds, from 0 to 3600")
     refused(TypeError, lambda: contigo.simulate(contigo.KernelMap(FIR), doubled, lengths={"x": "n"}), "a KernelMap has them")

@@ -59,9 +59,9 @@ class KernelMap:
     with the `instance`'s name. The program adds the rest by the arguments' names. `directions` says
     that the kernel "reads", "writes", or does "both". `lengths` are bytes, by the kernel's numbers
     ("4*n"). `pointers` and `scalars` tell arguments apart that the file does not. A pointer of
-    which nothing is said is "both", in any length. `floats` are the scalars that are C's `float` or
-    `double`, and `signed` the results and scalars that have a sign, such as C's `int`: no file says
-    either. The others are integers. Results have no sign then, and a scalar takes either.
+    which nothing is said is "both", in any length. `floats` are the scalars and results that are C's
+    `float` or `double`, and `signed` those that have a sign, such as C's `int`: no file says either.
+    The others are integers. Results have no sign then, and a scalar takes either.
     """
 
     name: str
@@ -103,9 +103,9 @@ class KernelMap:
         for each in self.pointers:
             each["direction"] = _DIRECTIONS[each["direction"]]
         self.floats = frozenset(floats)
-        none = self.floats - {each["name"] for each in self.scalars if each["bits"] in (32, 64)}
+        none = self.floats - {each["name"] for each in self.scalars + self.results if each["bits"] in (32, 64)}
         if none:
-            raise ValueError(f"{self.name}: {', '.join(sorted(none))} is no scalar of 32 or 64 bits, so it is no float")
+            raise ValueError(f"{self.name}: {', '.join(sorted(none))} is no scalar or result of 32 or 64 bits, so it is no float")
         self.signed = frozenset(signed)
         none = self.signed - {each["name"] for each in self.results + self.scalars}
         if none:
@@ -117,7 +117,7 @@ class KernelMap:
         self.arguments = [each["name"] for each in sorted(self.pointers + self.scalars, key=lambda each: each["offset"])]
 
     def is_float(self, name: str) -> bool:
-        """Whether this scalar is C's `float` or `double`."""
+        """Whether this scalar or result is C's `float` or `double`."""
         return name in self.floats
 
     @property
@@ -199,10 +199,10 @@ class Kernel:
 
     __signature__ = _SignatureOf()
 
-    def __call__(self, *args: Argument, **named: Any) -> int | dict[str, int] | None:
+    def __call__(self, *args: Argument, **named: Any) -> float | dict[str, float] | None:
         return self.returned(self.start(*args, **named).wait(self.timeout))
 
-    async def call(self, *args: Argument, **named: Any) -> int | dict[str, int] | None:
+    async def call(self, *args: Argument, **named: Any) -> float | dict[str, float] | None:
         """A call for an event loop, whose other tasks run meanwhile: `y = await kernel.call(a, b)`."""
         from .queues import _ended
 
@@ -238,7 +238,7 @@ class Kernel:
             raise TypeError(f"{self.map.name} lacks {', '.join(missing)}")
         return [given[name] for name in names]
 
-    def returned(self, done: Done) -> int | dict[str, int] | None:
+    def returned(self, done: Done) -> float | dict[str, float] | None:
         """The kernel's return value at the end of this job."""
         results = self.map.results
         values, words = {}, list(done.words)
@@ -247,6 +247,9 @@ class Kernel:
             if bits > 32:
                 value |= words.pop(0) << 32
             value &= (1 << bits) - 1
+            if self.map.is_float(name):
+                values[name] = _float(value, bits)
+                continue
             values[name] = value - (1 << bits) if name in self.map.signed and value >> bits - 1 else value
         return values if len(values) > 1 else next(iter(values.values()), None)
 
@@ -377,6 +380,12 @@ def _words(name, value, bits, is_float=None, signed=None):
         raise ValueError(text)
     number &= (1 << bits) - 1
     return [number] if bits <= 32 else [number & 0xFFFF_FFFF, number >> 32]
+
+
+def _float(word, bits):
+    import struct
+
+    return struct.unpack("<f" if bits == 32 else "<d", word.to_bytes(bits // 8, "little"))[0]
 
 
 def _bits_of_float(name, value, bits):

@@ -8,7 +8,7 @@ from operator import index
 
 from . import _contigo
 from .device import Device
-from .kernel import KernelMap
+from .kernel import KernelMap, _bits_of_float, _float
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def simulate(
     The kernel's driver, its registers and its interrupt are as those on a board. `source` and
     `described` are `KernelMap`'s: `directions`, `lengths`, and so on.
 
-    At each job `function` is called in a thread of its own with the kernel's arguments: numbers,
-    and for a pointer an array of NumPy, of `dtypes` (one type, or {"x": "int32"}). The array is a
-    copy of what the kernel may access: by the rule in `lengths`, or as many bytes as the job was
+    At each job, once it is waited for or looked at, `function` is called in a thread of its own with the kernel's arguments: numbers,
+    and for a pointer an array of NumPy, of `dtypes`: one type, bytes where none is said, or
+    {"x": "int32", "y": "float32"}. The array is a copy of what the kernel may access: by the rule in `lengths`, or as many bytes as the job was
     given. What the kernel only reads cannot be written. The function returns what the C function
     returns: None, a number, or a dict of the results.
 
@@ -84,10 +84,11 @@ def _text(error):
 
     ours = os.path.dirname(__file__)
     calls = [call for call in traceback.extract_tb(error.__traceback__) if not call.filename.startswith(ours)]
-    where = f" ({os.path.basename(calls[-1].filename)}, line {calls[-1].lineno})" if calls else ""
     told = "".join(traceback.format_exception_only(type(error), error)).strip()
+    if calls:
+        told = f"its function raised {told} ({os.path.basename(calls[-1].filename)}, line {calls[-1].lineno})"
     # A file's name may have bytes that are no text.
-    return f"its function raised {told}{where}".encode("utf-8", "backslashreplace").decode()
+    return told.encode("utf-8", "backslashreplace").decode()
 
 
 class _Function:
@@ -96,11 +97,13 @@ class _Function:
     def __init__(self, map, function, dtypes):
         self._map, self._function = map, function
         self._name = getattr(function, "__name__", map.name)
+        if not callable(function):
+            raise TypeError(f"{function!r} is no function: it computes the kernel's jobs")
         names = [each["name"] for each in map.pointers]
-        unknown = set(dtypes) - set(names) if isinstance(dtypes, dict) else ()
-        if unknown:
-            raise ValueError(f"dtypes: {map.name} has no pointer {', '.join(sorted(unknown))}; it has: {', '.join(names) or 'none'}")
-        self._dtypes = [dtypes.get(name, "uint8") if isinstance(dtypes, dict) else dtypes for name in names]
+        if isinstance(dtypes, dict) and set(dtypes) != set(names):
+            wrong = ", ".join(sorted(set(dtypes) ^ set(names)))
+            raise ValueError(f"dtypes: {wrong}: the pointers of {map.name} are {', '.join(names) or 'none'}, and each has a type")
+        self._dtypes = [dtypes[name] if isinstance(dtypes, dict) else dtypes for name in names]
         for dtype in self._dtypes:
             _array(bytearray(), dtype, True)  # an unknown type is told at once
         self._fits(function)
@@ -115,8 +118,15 @@ class _Function:
         try:
             signature.bind(*self._map.arguments)
         except TypeError as error:
-            arguments = ", ".join(self._map.arguments)
-            raise TypeError(f"{self._name}{signature} does not take the kernel's arguments ({arguments}): {error}") from None
+            raise self._takes(signature, str(error)) from None
+        # By other names it is the program's business; by these, in another order, it is a slip.
+        names = list(signature.parameters)
+        if names != self._map.arguments and sorted(names) == sorted(self._map.arguments):
+            raise self._takes(signature, "it has them in another order")
+
+    def _takes(self, signature, why):
+        arguments = ", ".join(self._map.arguments)
+        return TypeError(f"{self._name}{signature} does not take the kernel's arguments ({arguments}): {why}")
 
     def __call__(self, scalars, operands):
         map, given = self._map, {}
@@ -136,7 +146,7 @@ class _Function:
 
     def _words(self, returned):
         """The words of the kernel's results."""
-        results = self._map.results
+        map, results = self._map, self._map.results
         names = [each["name"] for each in results]
         values = returned
         if returned is None and not names:
@@ -147,7 +157,12 @@ class _Function:
             raise TypeError(f"{self._name} returned {returned!r}, and the kernel returns {', '.join(names) or 'nothing'}")
         words = []
         for each in results:
-            bits, value = each["bits"], index(values[each["name"]])
+            name, bits, value = each["name"], each["bits"], values[each["name"]]
+            try:
+                value = _bits_of_float(name, value, bits) if map.is_float(name) else index(value)
+            except TypeError:
+                kind = "number" if map.is_float(name) else f"integer (where C has a float: floats=[{name!r}])"
+                raise TypeError(f"{self._name} returned {value!r} as {name}, which is no {kind}") from None
             if not -(1 << bits - 1) <= value < 1 << bits:
                 raise ValueError(f"{self._name} returned {value} as {each['name']}, which has {bits} bits")
             value &= (1 << bits) - 1
@@ -173,8 +188,3 @@ _FORMATS = {
     "float32": "f", "float64": "d",
 }
 
-
-def _float(word, bits):
-    import struct
-
-    return struct.unpack("<f" if bits == 32 else "<d", word.to_bytes(bits // 8, "little"))[0]
