@@ -147,7 +147,27 @@ impl DriverBuf {
         }
         self.buf.publish(offset_bytes, 4 * words.len(), Site::here())?;
         barrier::before_doorbell();
+        #[cfg(target_arch = "arm")]
+        self.read_back(offset_bytes, words.len());
         Ok(())
+    }
+
+    /// Drains the store buffer of an outer cache, as Cortex-A9 has (L2C-310), from what the CPU
+    /// wrote to memory that it does not cache. `dsb` ends before it: the kernel's `wmb` also calls
+    /// `outer_sync` (arch/arm/mm/flush.c, `arm_heavy_mb`), which no program may. A read of the same
+    /// line waits for the write. QEMU has no such buffer, so this was not seen to matter.
+    #[cfg(target_arch = "arm")]
+    fn read_back(&self, offset_bytes: usize, words: usize) {
+        /// Words in a line of the outer cache.
+        const LINE: usize = 8;
+        if !self.is_coherent() || words == 0 {
+            return;
+        }
+        for index in (0..words).step_by(LINE).chain([words - 1]) {
+            // SAFETY: as in `write`, which has just written it.
+            unsafe { self.cpu.byte_add(offset_bytes + 4 * index).cast::<u32>().read_volatile() };
+        }
+        barrier::after_completion();
     }
 
     /// Reads words that the device wrote at `offset_bytes`, a multiple of 4: a descriptor's status.
