@@ -380,7 +380,7 @@ impl<J: Job> Ledger<J> {
             return None;
         }
         let mut fault = None;
-        // One more than jobs: a fault that was found before the stop is told here.
+        // One more than jobs: a fault that was found before the stop comes here.
         for _ in 0..=queue.len() {
             match queue
                 .wait_each(Duration::ZERO, |at, index, buf| tickets.put(at, index, buf, false))

@@ -105,7 +105,7 @@ class _Function:
             raise ValueError(f"dtypes: {wrong}: the pointers of {map.name} are {', '.join(names) or 'none'}, and each has a type")
         self._dtypes = [dtypes[name] if isinstance(dtypes, dict) else dtypes for name in names]
         for dtype in self._dtypes:
-            _array(bytearray(), dtype, True)  # an unknown type is told at once
+            _array(bytearray(), dtype, True)  # refuses an unknown type at once
         self._fits(function)
 
     def _fits(self, function):
