@@ -14,7 +14,8 @@
 //!
 //! | files | what they do |
 //! |---|---|
-//! | `kinds`, `grammar`, `name`, `text`, `error`; `device_name`, `memory_name` | read and write names; they open nothing |
+//! | `grammar`, by the rows in `kinds` | parse a name |
+//! | `name`, `text`, `error`; `device_name`, `memory_name` | names as values; they open nothing |
 //! | `files`, `found`, `called`; `inventory` | which memory and devices a machine has |
 //! | `devices`, `memories`; `any_memory` | open one by its kind |
 //! | `opened`, `contigo_device`, `kernel_registers`, `simulated`, `gpu`, `provided` | what an opened device is |

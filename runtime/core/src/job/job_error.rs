@@ -32,7 +32,7 @@ impl<B> JobError<B> {
         Self { error, cause: error, operand: None, buffers: Some(buffers) }
     }
 
-    pub(crate) const fn leaked(error: Error, cause: Error) -> Self {
+    pub(crate) const fn without_buffers(error: Error, cause: Error) -> Self {
         Self { error, cause, operand: None, buffers: None }
     }
 }

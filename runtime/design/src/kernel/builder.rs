@@ -1,9 +1,9 @@
 //! A kernel's map under construction, and the rules that it must meet.
 
 use super::argument::{BadRule, Length, Pointer, Scalar};
+use super::error::{MapError, MapRule};
 use super::map::{ARGUMENTS, KernelMap, List, MAX_RESULTS, MAX_SCALARS, Protocol};
 use super::name::{Name, same};
-use super::rules::{MapError, MapRule};
 use contigo_core::job::{MAX_OPERANDS, OperandSpec};
 use contigo_core::types::near::Near;
 use contigo_core::types::{Align, Direction};

@@ -18,16 +18,16 @@
 
 mod argument;
 mod builder;
+mod error;
 pub mod header;
 pub mod hwh;
 pub mod json;
 mod map;
-mod rules;
 
 pub use self::argument::{Pointer, Scalar};
 pub use self::builder::MapBuilder;
+pub use self::error::{MapError, MapRule};
 pub use self::map::{KernelMap, MAX_RESULTS, MAX_SCALARS, Protocol};
-pub use self::rules::{MapError, MapRule};
 use crate::{NoTag, Text};
 use contigo_core::types::name;
 pub use name::Name;

@@ -57,7 +57,7 @@ impl<D: Driver> Queue<D> {
     pub(super) fn ring(&mut self, site: Site) -> Result<(), JobError<()>> {
         if self.state == State::MustStop {
             let error = Error::QueueStopped { in_flight: self.len() };
-            return Err(JobError::leaked(error, error));
+            return Err(JobError::without_buffers(error, error));
         }
         self.held = false;
         if self.owed == 0 {

@@ -21,7 +21,7 @@ impl<D: Driver> Queue<D> {
         site: Site,
     ) -> Result<Option<Place>, JobError<()>> {
         if let Err(error) = timeout_us(timeout) {
-            return Err(JobError::leaked(error, error));
+            return Err(JobError::without_buffers(error, error));
         }
         if self.held && self.state == State::AtWork {
             self.ring(site)?;
@@ -33,7 +33,7 @@ impl<D: Driver> Queue<D> {
         if self.late.is_some()
             && let Some((error, cause)) = self.late.take()
         {
-            return Err(JobError::leaked(error, cause));
+            return Err(JobError::without_buffers(error, cause));
         }
         if self.given.is_empty() {
             return Ok(None);

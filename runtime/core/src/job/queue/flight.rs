@@ -284,7 +284,7 @@ impl<D: Driver> Queue<D> {
         let stopped = if self.state == State::Stopped { Ok(()) } else { self.stop() };
         let job = self.given.first().map_or(self.counts.pushed, |oldest| self.count_of(oldest));
         trace::happened(Event::Stop { port: self.port.name, job }, site);
-        JobError::leaked(stopped.err().unwrap_or(cause), cause)
+        JobError::without_buffers(stopped.err().unwrap_or(cause), cause)
     }
 }
 

@@ -55,7 +55,7 @@ impl<D: Driver> Queue<D> {
                 .and_then(|()| self.out(place, &end, Operand::reclaim))
             {
                 Ok(done) => return Ok(done),
-                Err(error) => JobError::leaked(error, error),
+                Err(error) => JobError::without_buffers(error, error),
             },
             Ok(None) => self.channel_failed(Error::Timeout { timeout_us }, site),
             Err(failed) => failed,
@@ -72,7 +72,7 @@ impl<D: Driver> Queue<D> {
     ) -> JobError<[Operand; N]> {
         let JobError { error, cause, operand, .. } = failed;
         if self.state == State::MustStop {
-            return JobError::leaked(error, cause);
+            return JobError::without_buffers(error, cause);
         }
         if self.state == State::Stopped {
             self.counts.cancelled += 1;
@@ -225,13 +225,15 @@ impl<D: Driver> Queue<D> {
         out: impl FnOnce(&mut Self, Place, &Completion) -> Result<Done<[B; N]>, Error>,
     ) -> Result<Option<Done<[B; N]>>, JobError<[DevBuf; N]>> {
         if let Err(error) = self.is_count(N) {
-            return Err(JobError::leaked(error, error));
+            return Err(JobError::without_buffers(error, error));
         }
         let mut completion = Completion::of(0);
         let place = match self.ended(timeout, &mut completion, site) {
             Ok(Some(place)) => place,
             Ok(None) => return Ok(None),
-            Err(JobError { error, cause, .. }) => return Err(JobError::leaked(error, cause)),
+            Err(JobError { error, cause, .. }) => {
+                return Err(JobError::without_buffers(error, cause));
+            }
         };
         self.taken(place, site, |queue, place| out(queue, place, &completion))
     }
@@ -249,7 +251,9 @@ impl<D: Driver> Queue<D> {
             Some(place) => Some(place),
             None => match self.ended(timeout, &mut completion, site) {
                 Ok(place) => place,
-                Err(JobError { error, cause, .. }) => return Err(JobError::leaked(error, cause)),
+                Err(JobError { error, cause, .. }) => {
+                    return Err(JobError::without_buffers(error, cause));
+                }
             },
         };
         let Some(place) = place else { return Ok(None) };
