@@ -27,7 +27,7 @@ fn in_a_child(act: impl FnOnce() -> i32) -> i32 {
 }
 
 /// Functions of the header that can be refused.
-const FUNCTIONS: usize = 67;
+const FUNCTIONS: usize = 68;
 
 #[test]
 fn a_child_is_refused_and_the_parent_goes_on() {
@@ -81,6 +81,7 @@ fn fork() {
                 contigo_kernel_get_info(0, &mut empty::<contigo_kernel_info>()),
                 contigo_kernel_operand(0, ptr::null(), ptr::from_mut(out).cast()),
                 contigo_kernel_set(0, ptr::null(), 0, ptr::null_mut(), 0),
+                contigo_kernel_simulate(0, sim, None, ptr::null_mut(), out),
                 contigo_kernel_close(0),
                 contigo_engine_irq_arm(engine, fd),
                 contigo_engine_arm(engine, 0),
