@@ -48,7 +48,7 @@ def test_a_wheel_for_a_board():
     with zipfile.ZipFile(wheel) as files:
         info = f"contigo-{contigo.__version__}.dist-info"
         names = ["__init__.py", "_contigo.abi3.so", "_contigo.pyi", "channels.py", "cores.py", "device.py", "errors.py"]
-        names += ["kernel.py", "overlay.py", "py.typed", "queues.py", "streams.py"]
+        names += ["kernel.py", "overlay.py", "py.typed", "queues.py", "simulation.py", "streams.py"]
         code = {f"contigo/{name}" for name in names}
         papers = {f"{info}/{name}" for name in ["METADATA", "RECORD", "WHEEL", "licenses/LICENSE-APACHE", "licenses/LICENSE-MIT"]}
         assert set(files.namelist()) == code | papers, files.namelist()
