@@ -153,14 +153,15 @@ impl DriverBuf {
     }
 
     /// Drains the store buffer of an outer cache, as Cortex-A9 has (L2C-310), from what the CPU
-    /// wrote to memory that it does not cache. `dsb` ends before it: the kernel's `wmb` also calls
-    /// `outer_sync` (arch/arm/mm/flush.c, `arm_heavy_mb`), which no program may. A read of the same
-    /// line waits for the write. QEMU has no such buffer, so this was not seen to matter.
+    /// wrote to memory that it does not cache, behind a port that does not snoop. `dsb` ends before
+    /// it: the kernel's `wmb` also calls `outer_sync` (arch/arm/mm/flush.c, `arm_heavy_mb`), which
+    /// no program may. A read of the same line waits for the write. Of memory that it caches, this
+    /// reads lines that the sync has cleaned. QEMU has no such buffer: this was not seen to matter.
     #[cfg(target_arch = "arm")]
     fn read_back(&self, offset_bytes: usize, words: usize) {
         /// Words in a line of the outer cache.
         const LINE: usize = 8;
-        if !self.is_coherent() || words == 0 {
+        if self.is_coherent() || words == 0 {
             return;
         }
         for index in (0..words).step_by(LINE).chain([words - 1]) {
