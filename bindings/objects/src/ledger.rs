@@ -387,6 +387,8 @@ impl<J: Job> Ledger<J> {
             {
                 Ok(Some((at, completion))) => tickets.end(at, End::Reported(completion)),
                 Ok(None) => break,
+                // A device that does not stop is asked no more than once again.
+                Err(failed) if fault.is_some() && failed.error != failed.cause => break,
                 Err(failed) => _ = fault.get_or_insert(failed),
             }
         }

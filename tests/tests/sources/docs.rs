@@ -56,6 +56,18 @@ mod jobs;
 #[path = "../../../docs/examples/memories.rs"]
 mod memories;
 
+/// The constant that `contigo map` prints has all of the map: also alignment and limits.
+#[test]
+fn printed_map_is_the_whole_map() -> contigo::Result<()> {
+    use contigo::Direction::{FromDevice, ToDevice};
+    let header = include_bytes!("../../../docs/examples/xfir_hw.h");
+    let map = contigo::design::kernel::any(header, "")?;
+    let map = map.direction("x", ToDevice).direction("y", FromDevice);
+    let map = map.length("x", "4*n").length("y", "4*n").build()?;
+    assert_eq!(fir_map::FIR.to_string(), map.to_string());
+    Ok(())
+}
+
 #[test]
 fn the_programs_run() -> contigo::Result<()> {
     fir::run()?;

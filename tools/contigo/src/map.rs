@@ -54,8 +54,8 @@ pub(crate) fn map(options: &Options) -> Result<(), Failure> {
     let map = completed(&source, options).map_err(|why| wrong(&why))?;
     output::text(match options.language {
         Language::Json => format!("{map:#}"),
-        Language::C => c(&map),
-        Language::Rust => rust(&map),
+        Language::C => c(&map).map_err(|why| wrong(&why))?,
+        Language::Rust => rust(&map).map_err(|why| wrong(&why))?,
     })
 }
 
@@ -90,8 +90,30 @@ fn capitals(name: &str) -> String {
         .collect()
 }
 
-fn c(map: &KernelMap) -> String {
+/// The kernel's name in capitals, if C and Rust take it.
+fn constant(map: &KernelMap) -> Result<String, String> {
     let name = capitals(map.name.as_str());
+    if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        Ok(name)
+    } else {
+        Err(format!("`{}`: a constant's name begins with a letter: print it as json", map.name))
+    }
+}
+
+fn c(map: &KernelMap) -> Result<String, String> {
+    let name = constant(map)?;
+    let pointers = map.pointers().iter().map(|pointer| pointer.name);
+    let mut names: Vec<_> = pointers.chain(map.scalars().iter().map(|each| each.name)).collect();
+    names.sort_by_key(|name| capitals(name.as_str()));
+    let twice = names.windows(2).find(|pair| match pair {
+        [one, other] => capitals(one.as_str()) == capitals(other.as_str()),
+        _ => false,
+    });
+    let taken = names.iter().find(|name| capitals(name.as_str()) == "MAP");
+    if let Some(name) = twice.and_then(|pair| pair.first()).or(taken) {
+        let text = "two constants would have its name in capitals: print it as json";
+        return Err(format!("`{name}`: {text}"));
+    }
     let mut text = format!(
         "/* The kernel {}, for contigo_engine_options.map and contigo_kernel_open. */\n\n\
          static const char {name}_MAP[] =\n",
@@ -112,7 +134,7 @@ fn c(map: &KernelMap) -> String {
     });
     numbered(&mut text, "argument words of a job, the low one first", &name, words);
     text.truncate(text.trim_end().len());
-    text
+    Ok(text)
 }
 
 /// An enum of C.
@@ -129,7 +151,8 @@ fn numbered<'n>(
     }
 }
 
-fn rust(map: &KernelMap) -> String {
+fn rust(map: &KernelMap) -> Result<String, String> {
+    let name = constant(map)?;
     let protocol = match map.protocol {
         Protocol::Hs => "Hs",
         Protocol::Chain => "Chain",
@@ -137,10 +160,9 @@ fn rust(map: &KernelMap) -> String {
     let mut text = format!(
         "use contigo::OperandSpec;\n\
          use contigo::design::kernel::{{KernelMap, Protocol}};\n\n\
-         pub const {}: KernelMap = {{\n    \
+         pub const {name}: KernelMap = {{\n    \
          let map = KernelMap::named(\"{}\", Protocol::{protocol})\n        \
          .window({:#x})\n        .interrupt({})",
-        capitals(map.name.as_str()),
         map.name,
         map.window_bytes(),
         map.interrupt
@@ -154,20 +176,35 @@ fn rust(map: &KernelMap) -> String {
     let rules = (0..).map(|at: usize| rule(at).unwrap_or_default());
     for ((pointer, operand), rule) in map.pointers().iter().zip(map.operands()).zip(rules) {
         let spec = match operand.direction {
-            Direction::ToDevice => "to_device",
-            Direction::FromDevice => "from_device",
-            Direction::Bidirectional => "in_out",
+            Direction::ToDevice => "OperandSpec::to_device()",
+            Direction::FromDevice => "OperandSpec::from_device()",
+            Direction::Bidirectional => "OperandSpec::in_out()",
+        };
+        let mut fields = String::new();
+        for (name, value, default) in [
+            ("align_bytes", operand.align_bytes, 1),
+            ("min_bytes", operand.min_bytes, 1),
+            ("max_bytes", operand.max_bytes, usize::MAX),
+        ] {
+            if value != default {
+                let _ = write!(fields, "{name}: {value}, ");
+            }
+        }
+        let spec = match fields.is_empty() {
+            true => spec.to_owned(),
+            false => format!("OperandSpec {{ {fields}..{spec} }}"),
         };
         let width = if pointer.bits == 32 { "32" } else { "" };
         let _ = write!(
             text,
-            "\n        .pointer{width}(\"{}\", {:#x}, OperandSpec::{spec}(), \"{rule}\")",
+            "\n        .pointer{width}(\"{}\", {:#x}, {spec}, \"{rule}\")",
             pointer.name, pointer.offset,
         );
     }
     for Scalar { name, offset, bits } in map.scalars() {
         let _ = write!(text, "\n        .scalar(\"{name}\", {offset:#x}, {bits})");
     }
-    text + ";\n    match map.build() {\n        Ok(map) => map,\n        \
-            Err(_) => panic!(\"the map is wrong\"),\n    }\n};"
+    text += ";\n    match map.build() {\n        Ok(map) => map,\n        \
+             Err(_) => panic!(\"the map is wrong\"),\n    }\n};";
+    Ok(text)
 }

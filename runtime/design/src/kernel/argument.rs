@@ -159,9 +159,10 @@ const fn until(text: &str, sign: u8) -> (&str, Option<&str>) {
 
 /// A decimal number other than 0.
 const fn number(text: &str) -> Option<u64> {
-    match u64::from_str_radix(text, 10) {
-        Ok(0) | Err(_) => None,
-        Ok(number) => Some(number),
+    // A sign would be read, too.
+    match (text.as_bytes(), u64::from_str_radix(text, 10)) {
+        ([b'+', ..], _) | (_, Ok(0) | Err(_)) => None,
+        (_, Ok(number)) => Some(number),
     }
 }
 
@@ -192,7 +193,7 @@ mod tests {
         let length = Length::parse("2*n+30", &[n]).unwrap_or(Length::NONE);
         assert_eq!([length.bytes(&[0]), length.bytes(&[7])], [30, 44]);
         assert_eq!(length.bytes(&[u64::MAX]), u64::MAX);
-        for wrong in ["2*n+", "2*n+n", "+30", "2*n+30+1", "30+n", "n+0"] {
+        for wrong in ["2*n+", "2*n+n", "+30", "2*n+30+1", "30+n", "n+0", "2*n++5", "+2*n"] {
             assert!(Length::parse(wrong, &[n]).is_err(), "{wrong}");
         }
     }

@@ -122,10 +122,10 @@ impl KernelCall<'_, '_> {
     ) -> Result<DevAddr, KernelError> {
         let base = self.pointers.get(index).copied().unwrap_or(u64::MAX);
         let allowed = self.map.operands().get(index).is_some_and(|spec| allows(spec.direction));
-        let inside = at.checked_add(len as u64).is_some_and(|end| end <= self.len_bytes(index));
-        match allowed && inside {
-            true => Ok(DevAddr(base.wrapping_add(at))),
-            false => Err(KernelError::Outside { index, at, len }),
+        let end = at.checked_add(len as u64).filter(|end| *end <= self.len_bytes(index));
+        match end.and_then(|end| base.checked_add(end)) {
+            Some(_) if allowed => Ok(DevAddr(base + at)),
+            _ => Err(KernelError::Outside { index, at, len }),
         }
     }
 }

@@ -43,6 +43,23 @@ fn wrong_argument_is_refused_with_those_that_there_are() -> Outcome {
     ] {
         Run::of(&[&["map", HEADER][..], args].concat())?.ends(1).complains(&[said]);
     }
+    // Names that C cannot tell apart, or take.
+    let folder = tempfile::TempDir::new()?;
+    let file = folder.path().join("kernel.json");
+    let text = std::fs::read_to_string(HEADER.replace("xfir_hw.h", "copy.json"))?;
+    for (from, to, said) in [
+        ("\"name\": \"to\"", "\"name\": \"FROM\"", "`from`: two constants would have its name"),
+        ("\"name\": \"to\"", "\"name\": \"map\"", "`map`: two constants would have its name"),
+        (
+            "\"name\": \"copy\"",
+            "\"name\": \"2mm\"",
+            "`2mm`: a constant's name begins with a letter",
+        ),
+    ] {
+        std::fs::write(&file, text.replace(from, to))?;
+        let file = file.to_str().unwrap_or_default();
+        Run::of(&["map", file, "--as", "c"])?.ends(1).complains(&[said]);
+    }
     Run::of(&["map", HEADER, "--as", "ada"])?.ends(2).complains(&["json, c, rust"]);
     Run::of(&["map", "/dev/zero"])?.ends(1).complains(&["/dev/zero"]);
     Ok(())
