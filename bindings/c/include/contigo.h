@@ -586,9 +586,9 @@ typedef struct {
 
 /// One operand of a simulated kernel's job: the bytes that the kernel may access.
 typedef struct {
-    /// A copy of them, for any type; of an operand that the kernel only writes, as they were before.
-    /// Those that the kernel writes go back when the function returns; any others must stay as they
-    /// are. Where there are none, it points nowhere.
+    /// A copy of them, for any type; of an operand that the kernel only writes, as they were
+    /// before. Those that the kernel writes go back when the function returns; any others must stay
+    /// as they are. Where there are none, it points nowhere.
     uint8_t *bytes;
     /// How many: by the map's rule; without one, as many as the job was given.
     size_t len_bytes;

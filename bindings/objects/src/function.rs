@@ -1,5 +1,5 @@
-//! A job of a simulated kernel, for a function that gets whole operands: a callback of C, a function
-//! of Python.
+//! A job of a simulated kernel, for a function that gets whole operands: a callback of C, a
+//! function of Python.
 
 use contigo::sim::ap_ctrl::{KernelCall, KernelError};
 use contigo::{Direction, OperandSpec};

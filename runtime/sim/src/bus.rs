@@ -167,7 +167,7 @@ impl SimBus<'_> {
     /// How many bytes from `addr` on were handed over to this master as one buffer, to be read, or
     /// to be written if `writes`. Over a [`SimMemory`], which does not record that, 0.
     #[must_use]
-    pub fn handed_over_bytes(&self, addr: DevAddr, writes: bool) -> usize {
+    pub(crate) fn handed_over_bytes(&self, addr: DevAddr, writes: bool) -> usize {
         match &self.world {
             World::Board { state, master } => state.held_bytes(*master, addr, writes),
             World::Other { .. } => 0,

@@ -83,16 +83,9 @@ fn completed(source: &[u8], options: &Options) -> Result<KernelMap, String> {
     map.build().map_err(told)
 }
 
-/// A name of C or Rust, in capitals.
-fn capitals(name: &str) -> String {
-    name.chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
-        .collect()
-}
-
-/// The kernel's name in capitals, if C and Rust take it.
+/// The kernel's name in capitals, if C and Rust take it. Names have letters, digits and `_`.
 fn constant(map: &KernelMap) -> Result<String, String> {
-    let name = capitals(map.name.as_str());
+    let name = map.name.as_str().to_ascii_uppercase();
     if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
         Ok(name)
     } else {
@@ -104,12 +97,12 @@ fn c(map: &KernelMap) -> Result<String, String> {
     let name = constant(map)?;
     let pointers = map.pointers().iter().map(|pointer| pointer.name);
     let mut names: Vec<_> = pointers.chain(map.scalars().iter().map(|each| each.name)).collect();
-    names.sort_by_key(|name| capitals(name.as_str()));
+    names.sort_by_key(|name| name.as_str().to_ascii_uppercase());
     let twice = names.windows(2).find(|pair| match pair {
-        [one, other] => capitals(one.as_str()) == capitals(other.as_str()),
+        [one, other] => one.as_str().eq_ignore_ascii_case(other.as_str()),
         _ => false,
     });
-    let taken = names.iter().find(|name| capitals(name.as_str()) == "MAP");
+    let taken = names.iter().find(|name| name.as_str().eq_ignore_ascii_case("MAP"));
     if let Some(name) = twice.and_then(|pair| pair.first()).or(taken) {
         let text = "two constants would have its name in capitals: print it as json";
         return Err(format!("`{name}`: {text}"));
@@ -120,7 +113,7 @@ fn c(map: &KernelMap) -> Result<String, String> {
         map.name
     );
     for line in format!("{map:#}").lines() {
-        let _ = writeln!(text, "    \"{}\"", line.replace('\\', "\\\\").replace('"', "\\\""));
+        let _ = writeln!(text, "    \"{}\"", line.replace('"', "\\\""));
     }
     text.truncate(text.trim_end().len());
     text += ";\n";
@@ -144,8 +137,9 @@ fn numbered<'n>(
     kernel: &str,
     names: impl Iterator<Item = (&'n str, usize)>,
 ) {
-    let names: Vec<_> =
-        names.map(|(name, number)| format!("{kernel}_{} = {number}", capitals(name))).collect();
+    let names: Vec<_> = names
+        .map(|(name, number)| format!("{kernel}_{} = {number}", name.to_ascii_uppercase()))
+        .collect();
     if !names.is_empty() {
         let _ = write!(text, "\n/* The {what}. */\nenum {{ {} }};\n", names.join(", "));
     }

@@ -11,7 +11,6 @@ use contigo::sim::{AnyModel, Faults, SimBoard};
 use contigo_objects::driver::{contigo_use, use_of};
 use contigo_objects::{KernelJob, Results};
 use core::ffi::c_void;
-use core::mem;
 
 /// The seed of a board that the program did not make.
 const SEED: u64 = 1;
@@ -20,9 +19,9 @@ const SEED: u64 = 1;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct contigo_kernel_bytes {
-    /// A copy of them, for any type; of an operand that the kernel only writes, as they were before.
-    /// Those that the kernel writes go back when the function returns; any others must stay as they
-    /// are. Where there are none, it points nowhere.
+    /// A copy of them, for any type; of an operand that the kernel only writes, as they were
+    /// before. Those that the kernel writes go back when the function returns; any others must stay
+    /// as they are. Where there are none, it points nowhere.
     pub bytes: *mut u8,
     /// How many: by the map's rule; without one, as many as the job was given.
     pub len_bytes: usize,
@@ -73,9 +72,7 @@ pub unsafe extern "C" fn contigo_kernel_simulate(
     device: *mut contigo_device,
 ) -> contigo_status {
     let open = || {
-        if function.is_none() {
-            return Err(Fault::null("function"));
-        }
+        let function = function.ok_or_else(|| Fault::null("function"))?;
         let (map, computes) = (KERNELS.lease(kernel)?.clone(), Computes { function, context });
         // SAFETY: the caller's promise.
         let compute = move |call: &mut KernelCall<'_, '_>| unsafe { computes.call(call) };
@@ -100,7 +97,7 @@ pub unsafe extern "C" fn contigo_kernel_simulate(
 
 /// The program's function, and what it is called with.
 struct Computes {
-    function: contigo_kernel_function,
+    function: unsafe extern "C" fn(*mut c_void, *mut contigo_kernel_job) -> i32,
     context: *mut c_void,
 }
 
@@ -111,7 +108,6 @@ impl Computes {
     /// # Safety
     /// As `contigo_kernel_simulate`.
     unsafe fn call(&self, call: &mut KernelCall<'_, '_>) -> Result<Results, KernelError> {
-        let function = self.function.ok_or(KernelError::Failed)?;
         let KernelJob { scalars, mut operands, .. } = KernelJob::of(call)?;
         let before = operands.clone();
         let uses: Vec<_> = call.map().operands().iter().map(|spec| spec.direction).collect();
@@ -132,7 +128,7 @@ impl Computes {
             results: Results::default(),
         };
         // SAFETY: the caller's promise; all of the job lives until it returns.
-        let status = unsafe { function(self.context, &mut job) };
+        let status = unsafe { (self.function)(self.context, &mut job) };
         let is_altered = (operands.iter().zip(&before).zip(&uses))
             .any(|((after, before), direction)| !direction.device_writes() && after != before);
         if status != 0 || is_altered {
@@ -147,5 +143,3 @@ impl Computes {
 const fn count(len: usize) -> u32 {
     len as u32
 }
-
-const _: () = assert!(mem::size_of::<Results>() == 16, "the structure has four words");

@@ -38,10 +38,10 @@ def simulate(
     The kernel's driver, its registers and its interrupt are as those on a board. `source` and
     `described` are `KernelMap`'s: `directions`, `lengths`, and so on.
 
-    At each job, once it is waited for or looked at, `function` is called in a thread of its own with the kernel's arguments: numbers,
-    and for a pointer an array of NumPy, of `dtypes`: one type, bytes where none is said, or
-    {"x": "int32", "y": "float32"}. The array is a copy of what the kernel may access: by the rule in `lengths`, or as many bytes as the job was
-    given. What the kernel only reads cannot be written. The function returns what the C function
+    At each job, once it is waited for or looked at, `function` is called in a thread of its own
+    with the kernel's arguments: numbers, and for a pointer an array of NumPy, of `dtypes`: one
+    type, bytes where none is said, or {"x": "int32", "y": "float32"}. The array is a copy of what
+    the kernel may access: by the rule in `lengths`, or as many bytes as the job was given. What the kernel only reads cannot be written. The function returns what the C function
     returns: None, a number, or a dict of the results.
 
     A function that raises fails its job with `DeviceError`, which has its text; so does one that
@@ -118,13 +118,13 @@ class _Function:
         try:
             signature.bind(*self._map.arguments)
         except TypeError as error:
-            raise self._takes(signature, str(error)) from None
+            raise self._misfit(signature, str(error)) from None
         # By other names it is the program's business; by these, in another order, it is a slip.
         names = list(signature.parameters)
         if names != self._map.arguments and sorted(names) == sorted(self._map.arguments):
-            raise self._takes(signature, "it has them in another order")
+            raise self._misfit(signature, "it has them in another order")
 
-    def _takes(self, signature, why):
+    def _misfit(self, signature, why):
         arguments = ", ".join(self._map.arguments)
         return TypeError(f"{self._name}{signature} does not take the kernel's arguments ({arguments}): {why}")
 

@@ -6,7 +6,7 @@
 //! | `mod` | the queue, and how many jobs its driver gets at once |
 //! | `jobs` | what a program calls: submit, wait, run with its time limit, stop, take back |
 //! | `flight` | a job on its way in: checked, handed over, its doorbell; a stop, a fault |
-//! | `ends` | a job on its way out: polled, compared with what it was given, its buffers the CPU's |
+//! | `ends` | a job on its way out: polled, compared with what it got, its buffers the CPU's |
 //! | `burst` | one doorbell and one call for the caches of several jobs; jobs that wait for room |
 //! | `stream` | frames of a pool, and how often the device found none |
 //! | `done` | what a program gets back |

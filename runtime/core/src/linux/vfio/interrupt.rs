@@ -93,7 +93,7 @@ impl Signal {
         self.event.as_ref().map(Fd::raw)
     }
 
-    /// Waits for the interrupt, at most `timeout_us`: ppoll and a read, and the unmasking of a line.
+    /// Waits for the interrupt, at most `timeout_us`: ppoll, a read, and the unmasking of a line.
     ///
     /// # Errors
     /// [`Error::Os`].
